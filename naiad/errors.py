@@ -1,0 +1,178 @@
+"""Errors that a kernel's author sees: the place, what was expected, what was found, what to do, and the reason.
+
+The text of a CompilationError is Triton's (`at LINE:COL:`, the source, the reason on the last line) with more around it:
+
+    /home/me/k.py:12:9: in kernel
+    at 3:8:
+    def kernel(p, n):
+        i = tl.program_id(0)
+        x = tl.arange(0, n)
+            ^^^^^^^^^^^^^^^
+    expected: constexpr
+    found:    start = 0, end = int32 (known only at run time)
+    to do:    make the size a parameter `BLOCK: tl.constexpr` and mask what lies outside
+    arange's arguments must be of type tl.constexpr
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+__all__ = ["AutotunerError", "CompilationError", "CompileTimeAssertionFailure", "Explanation", "InterpreterError",
+           "OutOfResources", "PTXASError", "Place", "TritonError", "UnsupportedLanguageConstruct", "explain",
+           "explanation_of"]  # fmt: skip
+
+SOURCE_LINES = 12
+"""How many lines of the source a message shows: those that end in the one with the mistake."""
+
+E = TypeVar("E", bound=BaseException)
+
+
+class TritonError(Exception):
+    """The base of all errors of the compiler and of the runtime."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece of a kernel's source. Lines count from 1 at the function's `def`, columns from 0, as Python's `ast` counts."""
+
+    source: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    file: str = ""
+    first_line: int = 1
+    indent: int = 0
+    function: str = ""
+    """`file`, and the line in it of the source's first line, and by how many columns the source was indented there."""
+
+    @property
+    def header(self) -> str:
+        """`file:line:column: in function`, as editors read it; empty without a file."""
+        if not self.file:
+            return ""
+        where = f"{self.file}:{self.first_line + self.line - 1}:{self.indent + self.column + 1}"
+        return f"{where}: in {self.function}" if self.function else where
+
+    def excerpt(self) -> str:
+        """`at LINE:COL:`, the source up to the line, and marks under what is meant."""
+        lines = self.source.split("\n")[: self.line][-SOURCE_LINES:]
+        if not lines or not self.source:
+            return f"at {self.line}:{self.column}:"
+        end = self.end_column if self.end_line == self.line else len(lines[-1].rstrip())
+        marks = " " * self.column + "^" * max(1, end - self.column)
+        return "\n".join((f"at {self.line}:{self.column}:", *lines, marks))
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (self.header, self.excerpt())))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an error says beside its reason; empty parts are left out."""
+
+    expected: str = ""
+    found: str = ""
+    advice: str = ""
+
+    def lines(self) -> list[str]:
+        parts = (("expected: ", self.expected), ("found:    ", self.found), ("to do:    ", self.advice))
+        return [label + text for label, text in parts if text]
+
+
+def explain(error: E, *, expected: str = "", found: str = "", advice: str = "") -> E:
+    """Gives `error` an explanation, which the compiler shows with the place: `raise explain(ValueError(..), advice=..)`."""
+    error.explanation = Explanation(expected, found, advice)  # type: ignore[attr-defined]
+    return error
+
+
+def explanation_of(error: BaseException | None) -> Explanation:
+    """The explanation that `explain` gave, or an empty one."""
+    return getattr(error, "explanation", None) or Explanation()
+
+
+class CompilationError(TritonError):
+    """A mistake in a kernel. `error_message` is the reason alone; `inner` the error of the callee in which it happened."""
+
+    def __init__(
+        self,
+        error_message: str | None = None,
+        place: Place | None = None,
+        explanation: Explanation | None = None,
+        inner: "CompilationError | None" = None,
+    ) -> None:
+        self.error_message = error_message
+        self.place = place
+        self.explanation = explanation or Explanation()
+        self.inner = inner
+        self.message = self._text()
+        super().__init__(self.message)
+
+    @property
+    def src(self) -> str | None:
+        """The source of the function, as Triton names it."""
+        return self.place.source if self.place else None
+
+    def reason(self) -> str:
+        """The reason, where it happened in a callee the callee's."""
+        return self.error_message or (self.inner.reason() if self.inner else "")
+
+    def _text(self) -> str:
+        """Caller first, callees below it, then the explanation and the reason of the innermost."""
+        parts, error = [], self
+        while error is not None:
+            parts += [str(error.place)] if error.place else []
+            innermost, error = error, error.inner
+        return "\n".join(filter(None, (*parts, *innermost.explanation.lines(), innermost.error_message or "")))
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.error_message, self.place, self.explanation, self.inner)
+
+
+class CompileTimeAssertionFailure(CompilationError):
+    """`tl.static_assert` found its condition false."""
+
+
+class UnsupportedLanguageConstruct(CompilationError):
+    """A construct of Python that kernels do not have."""
+
+
+class OutOfResources(TritonError):
+    """The kernel needs more of `name` (shared memory, threads, registers) than the device has."""
+
+    def __init__(self, required: int, limit: int, name: str) -> None:
+        self.required, self.limit, self.name = required, limit, name
+        super().__init__(
+            f"out of resource: {name}, Required: {required}, Hardware limit: {limit}. "
+            "Reducing block sizes or `num_stages` may help."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.required, self.limit, self.name)
+
+
+class PTXASError(TritonError):
+    """The assembler of NVIDIA refused the PTX."""
+
+    def __init__(self, error_message: str | None = None) -> None:
+        self.error_message = error_message or ""
+        super().__init__(f"PTXAS error: {self.error_message}")
+
+
+class AutotunerError(TritonError):
+    """No configuration can be chosen."""
+
+    def __init__(self, error_message: str | None = None) -> None:
+        self.error_message = error_message or ""
+        super().__init__(f"Autotuner error: {self.error_message}")
+
+
+class InterpreterError(TritonError):
+    """A kernel that TRITON_INTERPRET=1 runs failed; the cause is chained."""
+
+    def __init__(self, error_message: str | None = None) -> None:
+        self.error_message = error_message or ""
+        super().__init__(self.error_message)
