@@ -1,0 +1,280 @@
+"""How `knobs` works: descriptors that read environment variables, groups of them, and chains of hooks.
+
+Reading an attribute reads the environment until a value is assigned; assigning also writes the environment
+(while `knobs.propagate_env`) for children; `del`, `reset()`, or assigning `knobs.env` go back to the environment;
+`scope()` undoes what a block changed. The names are Triton's.
+"""
+
+import functools
+import importlib
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+Value = TypeVar("Value")
+TRUE = frozenset({"1", "true", "on", "yes", "y"})
+
+
+class Env:
+    """The type of `knobs.env`, whose assignment means: read the environment again."""
+
+
+def getenv(key: str, default: str | None = None) -> str | None:
+    """The variable's text; an empty one counts as unset, as in Triton."""
+    return os.environ.get(key) or default
+
+
+class env_base(Generic[Value]):
+    """A variable: a descriptor of a group. `invalidates`: compiled code depends on it, so the cache's key holds it."""
+
+    type_name = "str"
+
+    def __init__(self, key: str, default: Any = None, doc: str = "", invalidates: bool = False) -> None:
+        self.key, self.default, self.doc, self.invalidates = key, default, doc, invalidates
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, group: "base_knobs", owner: type | None = None) -> Value:
+        values = group.__dict__
+        return self.transform(values[self.name]) if self.name in values else self.get()
+
+    def __set__(self, group: "base_knobs", value: Any) -> None:
+        if isinstance(value, Env):
+            return self.__delete__(group)
+        group.__dict__[self.name] = value
+        if _propagates() and (value is None or isinstance(value, bool | int | str)):
+            _write(self.key, str(int(value)) if isinstance(value, bool) else None if value is None else str(value))
+
+    def __delete__(self, group: "base_knobs") -> None:
+        group.__dict__.pop(self.name, None)
+
+    def get(self) -> Value:
+        """The value that the environment gives now."""
+        text = getenv(self.key)
+        return self.fallback() if text is None else self.parse(text)
+
+    def fallback(self) -> Value:
+        return self.default() if callable(self.default) else self.default
+
+    def parse(self, text: str) -> Any:
+        return text
+
+    def transform(self, value: Any) -> Any:
+        """What reading gives for a value that was assigned."""
+        return value
+
+
+class env_str(env_base[str]):
+    """A text with a default, which may be a function."""
+
+
+class env_opt_str(env_base[str | None]):
+    """A text, or None where it is not set."""
+
+
+class env_bool(env_base[bool]):
+    """True for 1, true, on, yes and y, in any case."""
+
+    type_name = "bool"
+
+    def __init__(self, key: str, default: bool | None = False, doc: str = "", invalidates: bool = False) -> None:
+        super().__init__(key, default, doc, invalidates)
+
+    def parse(self, text: str) -> bool:
+        return text.lower() in TRUE
+
+
+class env_opt_bool(env_bool):
+    """A truth value, or None where it is not set."""
+
+    def __init__(self, key: str, default: bool | None = None, doc: str = "", invalidates: bool = False) -> None:
+        super().__init__(key, default, doc, invalidates)
+
+
+class env_cached(env_base[Value]):
+    """A variable that each launch asks for: read at import and by `refresh_knobs()`, since the environment is slow."""
+
+    def __init__(self, of: env_base[Value]) -> None:
+        super().__init__(of.key, of.default, of.doc, of.invalidates)
+        self.of, self.type_name, self.at_import = of, of.type_name, of.get()
+
+    def get(self) -> Value:
+        return self.at_import
+
+
+class env_int(env_base[int]):
+    """A whole number."""
+
+    type_name = "int"
+
+    def parse(self, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError as error:
+            raise RuntimeError(f"Unable to use {self.key}={text}: expected int") from error
+
+
+class env_class(env_base[type | None]):
+    """A class by the text `module:Class`; it must have a base of the name `base`."""
+
+    type_name = "module:Class"
+
+    def __init__(self, key: str, base: str, doc: str = "") -> None:
+        super().__init__(key, None, doc)
+        self.base = base
+
+    def parse(self, text: str) -> type:
+        module, colon, name = text.partition(":")
+        if not colon:
+            raise RuntimeError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
+        found = getattr(importlib.import_module(module), name)
+        if all(base.__name__ != self.base for base in found.mro()):
+            raise RuntimeError(f"Unable to use '{text}' from {self.key}: not of type '{self.base}'")
+        return found
+
+
+@dataclass(frozen=True)
+class NvidiaTool:
+    """A program of the CUDA toolkit and the release that it says it is."""
+
+    path: str
+    version: str
+
+    @staticmethod
+    @functools.lru_cache
+    def from_path(path: str) -> "NvidiaTool | None":
+        import subprocess
+
+        try:
+            text = subprocess.check_output([path, "--version"], stderr=subprocess.STDOUT).decode("utf-8", "replace")
+        except (subprocess.CalledProcessError, OSError):
+            return None
+        release = re.search(r"release (\d+\.\d+)", text)
+        return NvidiaTool(path, release.group(1)) if release else None
+
+
+def _wheel_folders() -> list[str]:
+    """The folders `bin` of the wheels nvidia-cuda-nvcc, where they are installed."""
+    spec = importlib.util.find_spec("nvidia")
+    roots = list(spec.submodule_search_locations or ()) if spec else []
+    return [folder for root in roots for name in ("cu13", "cuda_nvcc") if os.path.isdir(folder := f"{root}/{name}/bin")]
+
+
+class env_nvidia_tool(env_base[NvidiaTool]):
+    """A CUDA program: the path given, else one in a wheel of NVIDIA's, else the first on PATH."""
+
+    type_name = "path"
+
+    def __init__(self, binary: str, doc: str = "") -> None:
+        super().__init__(f"TRITON_{binary.upper().replace('-', '_')}_PATH", None, doc)
+        self.binary = binary
+
+    def get(self) -> NvidiaTool:
+        return self.transform(getenv(self.key))
+
+    def transform(self, path: str | NvidiaTool | None) -> NvidiaTool:
+        if isinstance(path, NvidiaTool):
+            return path
+        import shutil
+
+        found = shutil.which(self.binary)
+        for candidate in [path, *(f"{folder}/{self.binary}" for folder in _wheel_folders()), found]:
+            if candidate and (tool := NvidiaTool.from_path(candidate)):
+                return tool
+        raise RuntimeError(f"Cannot find {self.binary}: set {self.key}, or pip install nvidia-cuda-nvcc")
+
+
+def _propagates() -> bool:
+    """`knobs.propagate_env`, which users set on that module."""
+    from naiad import knobs
+
+    return knobs.propagate_env
+
+
+def _write(key: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(key, None)
+    else:
+        os.environ[key] = value
+
+
+class base_knobs:
+    """A group of variables."""
+
+    @property
+    def knob_descriptors(self) -> dict[str, env_base]:
+        return {name: knob for name, knob in type(self).__dict__.items() if isinstance(knob, env_base)}
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """Name to present value."""
+        return {name: getattr(self, name) for name in self.knob_descriptors}
+
+    def copy(self) -> Self:
+        twin = type(self)()
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def reset(self) -> Self:
+        """Forgets assigned values: every variable reads the environment again."""
+        for name in self.knob_descriptors:
+            delattr(self, name)
+        return self
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Puts back, at the end of the block, the values and the environment as they were at its start."""
+        before = {knob.key: os.environ.get(knob.key) for knob in self.knob_descriptors.values()}
+        values = dict(self.__dict__)
+        try:
+            yield
+        finally:
+            self.__dict__.clear()
+            self.__dict__.update(values)
+            for key, value in before.items():
+                _write(key, value)
+
+
+class HookChain:
+    """Functions called one after the other with the same arguments; false while it is empty."""
+
+    def __init__(self, reversed: bool = False) -> None:
+        self.calls: list[Callable[..., Any]] = []
+        self.reversed = reversed
+
+    def add(self, function: Callable[..., Any]) -> None:
+        if function not in self.calls:
+            self.calls.append(function)
+
+    def remove(self, function: Callable[..., Any]) -> None:
+        if function in self.calls:
+            self.calls.remove(function)
+
+    def __bool__(self) -> bool:
+        return bool(self.calls)
+
+    def __call__(self, *args: Any, **keywords: Any) -> None:
+        for call in self.calls[::-1] if self.reversed else list(self.calls):
+            call(*args, **keywords)
+
+
+@dataclass(frozen=True)
+class CompileTimes:
+    """How long a compilation took, in microseconds: making the IR, each stage in order, writing the cache."""
+
+    ir_initialization: int
+    lowering_stages: list[tuple[str, int]]
+    store_results: int
+
+    @property
+    def total_lowering(self) -> int:
+        return sum(time for _, time in self.lowering_stages)
+
+    @property
+    def total(self) -> int:
+        return self.ir_initialization + self.total_lowering + self.store_results

@@ -1,0 +1,129 @@
+"""knobs: reading and writing the environment, scopes, and that the table is complete and typed."""
+
+import os
+
+import pytest
+
+from naiad import knobs
+
+
+@pytest.fixture
+def group(monkeypatch):
+    class example_knobs(knobs.base_knobs):
+        text = knobs.env_str("NAIAD_TEST_TEXT", "word")
+        flag = knobs.env_bool("NAIAD_TEST_FLAG", True)
+        maybe = knobs.env_opt_str("NAIAD_TEST_MAYBE")
+        either = knobs.env_opt_bool("NAIAD_TEST_EITHER")
+        count = knobs.env_int("NAIAD_TEST_COUNT", 3)
+
+    for knob in example_knobs().knob_descriptors.values():
+        monkeypatch.setenv(knob.key, "x")
+        monkeypatch.delenv(knob.key)
+    return example_knobs()
+
+
+def test_defaults_then_environment_then_assigned(group, monkeypatch):
+    assert group.knobs == {"text": "word", "flag": True, "maybe": None, "either": None, "count": 3}
+    monkeypatch.setenv("NAIAD_TEST_FLAG", "no")
+    monkeypatch.setenv("NAIAD_TEST_COUNT", "7")
+    assert (group.flag, group.count) == (False, 7)
+    group.count = 9
+    assert (group.count, os.environ["NAIAD_TEST_COUNT"]) == (9, "9")
+    group.flag = True
+    assert os.environ["NAIAD_TEST_FLAG"] == "1"
+
+
+def test_propagation_can_be_turned_off(group, monkeypatch):
+    monkeypatch.setattr(knobs, "propagate_env", False)
+    group.text = "other"
+    assert group.text == "other" and "NAIAD_TEST_TEXT" not in os.environ
+    group.text = knobs.env
+    assert group.text == "word"
+
+
+def test_copy_and_reset_are_apart(group, monkeypatch):
+    monkeypatch.setattr(knobs, "propagate_env", False)
+    group.flag = False
+    twin = group.copy()
+    twin.text = "twin"
+    assert (group.text, twin.flag) == ("word", False)
+    assert twin.reset().knobs["flag"] is True and group.flag is False
+
+
+def test_scope_restores_values_and_environment(group):
+    group.text = "before"
+    with group.scope():
+        group.text = "inside"
+        del group.flag
+        group.count = 5
+    assert (group.text, os.environ["NAIAD_TEST_TEXT"], group.count) == ("before", "before", 3)
+    assert "NAIAD_TEST_COUNT" not in os.environ
+
+
+@pytest.mark.parametrize("word, value", [("1", True), ("YES", True), ("on", True), ("0", False), ("off", False)])
+def test_truth(group, monkeypatch, word, value):
+    monkeypatch.setenv("NAIAD_TEST_EITHER", word)
+    assert group.either is value
+
+
+def test_a_number_that_is_none_says_so(group, monkeypatch):
+    monkeypatch.setenv("NAIAD_TEST_COUNT", "many")
+    with pytest.raises(RuntimeError, match="NAIAD_TEST_COUNT=many: expected int"):
+        _ = group.count
+
+
+def test_cache_folders_follow_the_home(monkeypatch):
+    with knobs.cache.scope():
+        knobs.cache.reset()
+        for name in ("TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_OVERRIDE_DIR"):
+            os.environ.pop(name, None)
+        assert knobs.cache.dir == os.path.join(os.path.expanduser("~/"), ".triton/cache")
+        knobs.cache.home_dir = "/somewhere"
+        assert knobs.cache.dump_dir == "/somewhere/.triton/dump"
+
+
+def test_cached_variables_change_on_refresh_only(monkeypatch):
+    before = knobs.runtime.debug
+    monkeypatch.setattr(knobs, "runtime", knobs.runtime.copy())
+    monkeypatch.setenv("TRITON_DEBUG", "0" if before else "1")
+    assert knobs.runtime.debug is before
+    knobs.refresh_knobs()
+    assert knobs.runtime.debug is not before
+
+
+def test_classes_are_checked(monkeypatch):
+    with knobs.cache.scope():
+        monkeypatch.setenv("TRITON_CACHE_MANAGER", "collections:OrderedDict")
+        del knobs.cache.manager_class
+        with pytest.raises(RuntimeError, match="not of type 'CacheManager'"):
+            _ = knobs.cache.manager_class
+
+
+def test_every_variable_has_a_type_and_a_meaning():
+    seen: dict[str, str] = {}
+    for name, each in knobs.groups().items():
+        for field, knob in each.knob_descriptors.items():
+            assert knob.doc and knob.type_name, f"{name}.{field}"
+            assert knob.key not in seen, f"{name}.{field} and {seen[knob.key]} read the same variable"
+            seen[knob.key] = f"{name}.{field}"
+
+
+def test_what_invalidates_the_cache(monkeypatch):
+    monkeypatch.delenv("TRITON_F32_DEFAULT", raising=False)
+    before = knobs.cache_invalidating_values()
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "ieee")
+    assert knobs.cache_invalidating_values() == {**before, "TRITON_F32_DEFAULT": "ieee"}
+
+
+def test_hooks_run_in_order_and_once():
+    calls, chain = [], knobs.HookChain(reversed=True)
+    assert not chain
+
+    def first():
+        calls.append(1)
+
+    chain.add(first)
+    chain.add(first)
+    chain.add(lambda: calls.append(2))
+    chain()
+    assert calls == [2, 1] and chain
