@@ -2,24 +2,20 @@
 
 What a conversion gives, on every backend: the nearest value, ties to even ("rtne"), or the next towards zero ("rtz"),
 with subnormals. f16, bf16 and f32 overflow to infinity under rtne and to the largest finite value under rtz. The fp8
-formats saturate: anything too large, infinity included, gives the largest finite value; NaN stays NaN. A float too large
+formats saturate: what is too large, infinity included, gives the largest finite value; NaN stays NaN. A float too large
 for an integer gives that integer's largest or smallest value, NaN gives 0.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-__all__ = ["E4B15", "Format", "format_of", "from_int", "fused", "is_float", "numpy_dtype", "round_to", "to_double",
+__all__ = ["Format", "format_of", "from_int", "fused", "is_float", "round_to", "to_double",
            "to_float", "to_int"]  # fmt: skip
-
-E4B15 = np.dtype([("fp8e4b15", np.uint8)])
-"""fp8e4b15, which ml_dtypes does not have: bias 15, largest value 1.75, 0x7f is NaN, no infinities."""
 
 
 @dataclass(frozen=True)
@@ -40,28 +36,8 @@ _FORMATS = {
     np.dtype(ml_dtypes.float8_e5m2): Format(2, -14, 57344.0, True),
     np.dtype(ml_dtypes.float8_e4m3fnuz): Format(3, -7, 240.0, True),
     np.dtype(ml_dtypes.float8_e5m2fnuz): Format(2, -15, 57344.0, True),
-    E4B15: Format(3, -14, 1.75, True),
 }
 _NATIVE = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
-_NAMES = {  # MLIR's names and Triton's
-    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
-    "i1": np.dtype(bool),
-    "index": np.dtype(np.int64),
-    **dict.fromkeys(("f16", "fp16"), np.dtype(np.float16)),
-    **dict.fromkeys(("f32", "fp32"), np.dtype(np.float32)),
-    **dict.fromkeys(("f64", "fp64"), np.dtype(np.float64)),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    **dict.fromkeys(("f8E4M3FN", "fp8e4nv"), np.dtype(ml_dtypes.float8_e4m3fn)),
-    **dict.fromkeys(("f8E5M2", "fp8e5"), np.dtype(ml_dtypes.float8_e5m2)),
-    **dict.fromkeys(("f8E4M3FNUZ", "fp8e4b8"), np.dtype(ml_dtypes.float8_e4m3fnuz)),
-    **dict.fromkeys(("f8E5M2FNUZ", "fp8e5b16"), np.dtype(ml_dtypes.float8_e5m2fnuz)),
-    "fp8e4b15": E4B15,
-}
-
-
-def numpy_dtype(name: str) -> np.dtype:
-    """The numpy dtype of an element type, by MLIR's name (`f8E4M3FN`) or Triton's (`fp8e4nv`); integers are signless."""
-    return _NAMES[name]
 
 
 def format_of(dtype: np.dtype) -> Format:
@@ -89,14 +65,12 @@ def round_to(x: Any, format: Format, rounding: str = "rtne") -> Any:
 
 def to_double(x: Any) -> Any:
     """The exact value of any float as float64."""
-    if x.dtype == E4B15:
-        return _e4b15_values()[x["fp8e4b15"]]
     return x.astype(np.float64)
 
 
 def to_float(x: Any, dtype: np.dtype, rounding: str = "rtne") -> Any:
     """Floats of any format converted to the format `dtype`, rounded once."""
-    if x.dtype == dtype or (_is_exact(x.dtype, dtype) and E4B15 not in (x.dtype, dtype)):
+    if x.dtype == dtype or _is_exact(x.dtype, dtype):
         return x.astype(dtype)
     native = x.dtype in _NATIVE and dtype in _NATIVE and rounding == "rtne"
     return x.astype(dtype) if native else _encode(round_to(to_double(x), format_of(dtype), rounding), dtype)
@@ -149,22 +123,7 @@ def _sticky_double(x: Any) -> Any:
 
 def _encode(values: Any, dtype: np.dtype) -> Any:
     """float64 values that `dtype` has, in that dtype."""
-    if dtype != E4B15:
-        return np.asarray(values).astype(np.float32).astype(dtype)
-    table = _e4b15_values()[:0x7F]
-    code = np.searchsorted(table, np.abs(values)).astype(np.uint8)
-    code = np.where(np.isnan(values), np.uint8(0x7F), code) | np.where(np.signbit(values), np.uint8(0x80), np.uint8(0))
-    return code.astype(np.uint8).view(E4B15)
-
-
-@cache
-def _e4b15_values() -> Any:
-    """The float64 value of each of the 256 codes."""
-    code = np.arange(256)
-    exponent, fraction = (code >> 3) & 15, code & 7
-    size = np.where(exponent == 0, fraction * 2.0**-17, (8 + fraction) * np.exp2(exponent - 18.0))
-    size = np.where((code & 0x7F) == 0x7F, np.nan, size)
-    return np.where(code & 0x80, -size, size)
+    return np.asarray(values).astype(np.float32).astype(dtype)
 
 
 def fused(a: Any, b: Any, c: Any) -> Any:
