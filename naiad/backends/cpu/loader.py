@@ -5,7 +5,7 @@ Linux on x86-64 and aarch64 uses `elf.py`, which needs no llvmlite. Elsewhere (m
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from naiad.backends.cpu import elf
@@ -14,19 +14,29 @@ from naiad.backends.cpu.symbols import LoadError, process_symbol
 library_names = (f"naiad{number}" for number in itertools.count())
 
 
-def load(obj: bytes, names: Iterable[str]) -> elf.Image:
-    """The loaded object; `names` are the functions and variables wanted from it. Raises LoadError."""
-    image = elf.load(obj) if elf.native_machine() else load_with_llvm(obj, names)
+NOTHING: Mapping[str, int] = {}
+
+
+def load(obj: bytes, names: Collection[str], externals: Mapping[str, int] = NOTHING) -> elf.Image:
+    """The loaded object; `names` are the functions and variables wanted from it.
+
+    Its undefined symbols are those of `externals` (name -> address), else of the process. Raises LoadError.
+    """
+    if not elf.native_machine():
+        return load_with_llvm(obj, names, externals)
+    image = elf.load(obj, lambda name: externals.get(name) or process_symbol(name))
     for name in names:
         image.address(name)
     return image
 
 
-def load_with_llvm(obj: bytes, names: Iterable[str]) -> elf.Image:
+def load_with_llvm(obj: bytes, names: Collection[str], externals: Mapping[str, int] = NOTHING) -> elf.Image:
     """The loaded object, by LLVM's JIT linker: any object format, at the cost of importing llvmlite."""
     import llvmlite.binding as llvm
 
     library = llvm.JITLibraryBuilder().add_object_img(obj).add_current_process()
+    for name, address in externals.items():
+        library.import_symbol(name, address)
     for name in names:
         library.export_symbol(name)
     try:

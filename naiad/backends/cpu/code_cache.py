@@ -1,0 +1,47 @@
+"""Native code that naiad itself needs (thread pool, launchers): compiled once, kept as a file for later processes.
+
+The code is for any CPU of the architecture, so that machines may share the folder, and holds no address of a process.
+"""
+
+import hashlib
+import os
+import tempfile
+
+import naiad
+from naiad import knobs
+from naiad.backends.cpu.host import described, host
+
+
+def stored_object(text: str) -> bytes:
+    """The object of the LLVM text: from the cache folder, else compiled (which imports llvmlite) and stored there."""
+    triple = host().triple
+    version = getattr(naiad, "__version__", "")
+    key = hashlib.sha256("\0".join((version, triple, text)).encode()).hexdigest()[:32]
+    path = os.path.join(knobs.cache.dir, "native", f"{key}.o")
+    try:
+        with open(path, "rb") as stored:
+            return stored.read()
+    except OSError:
+        pass
+    obj = compiled(text)
+    store(path, obj)
+    return obj
+
+
+def compiled(text: str) -> bytes:
+    from naiad.backends.cpu.toolchain import Machine, object_code
+
+    baseline = described("x86-64" if host().is_x86 else "generic", frozenset(), host().triple)
+    return object_code(text, Machine.of(baseline))
+
+
+def store(path: str, obj: bytes) -> None:
+    """Writes the file at once or not at all; a folder that cannot be written only costs the next process a compile."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+        with os.fdopen(handle, "wb") as file:
+            file.write(obj)
+        os.replace(temporary, path)
+    except OSError:
+        pass
