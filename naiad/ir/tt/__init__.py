@@ -1,0 +1,1 @@
+"""The `tt` dialect, a file a family of ops."""
