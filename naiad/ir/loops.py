@@ -34,8 +34,8 @@ class RawText(Data[str]):
 
 def _expanded(parser: AttrParser, text: str) -> str:
     """An alias of another such attribute, written out."""
-    alias = parser.attribute_aliases.get(text.removeprefix("#")) if text.startswith("#") else None
-    return f"<{alias.data}>" if isinstance(alias, RawText) else text
+    alias = parser.attribute_aliases.get(text) if text.startswith("#") else None
+    return f"< {alias.data} >" if isinstance(alias, RawText) else text
 
 
 @irdl_attr_definition
