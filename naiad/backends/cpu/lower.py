@@ -1,0 +1,128 @@
+"""ttcir -> LLVM text: one function `void <name>(i64 begin, i64 end, ptr args)` that runs programs begin..end-1.
+
+args: 8-byte slots [grid x, y, z, status word, argument 0, ...]. Arguments are loaded and the arena is made before the loop
+over programs; the program's place in the grid is carried from round to round, not divided out of its number.
+"""
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from naiad.backends.cpu import (
+    lower_atomic,
+    lower_casts,
+    lower_control,
+    lower_debug,
+    lower_elementwise,
+    lower_memory,
+    lower_vectors,
+)
+from naiad.backends.cpu.kinds import kind, kind_of
+from naiad.backends.cpu.lower_control import run
+from naiad.backends.cpu.lower_debug import assert_messages
+from naiad.backends.cpu.lower_memory import place_arena, to_register
+from naiad.backends.cpu.target import CpuTarget
+from naiad.backends.cpu.writer import CpuEmitter
+from naiad.lowering.emitter import Module
+from naiad.lowering.rules import Rules
+
+__all__ = ["RULES", "assert_messages", "lower"]
+
+RULES = Rules.of(
+    lower_control.rules,
+    lower_elementwise.rules,
+    lower_casts.rules,
+    lower_vectors.rules,
+    lower_memory.rules,
+    lower_atomic.rules,
+    lower_debug.rules,
+)
+FIRST_ARGUMENT = 4
+
+
+def lower(module: ModuleOp, target: CpuTarget) -> str:
+    """The LLVM text of every function of a ttcir module; the toolchain adds the triple. Raises NoRule for unknown ops."""
+    out = Module()
+    messages = assert_messages(module)
+    for op in module.ops:
+        if op.name == "tt.func":
+            lower_function(op, out, target, messages)
+    return out.text()
+
+
+def lower_function(function: Operation, out: Module, target: CpuTarget, messages: list[str]) -> None:
+    """Adds the kernel to `out`."""
+    e = CpuEmitter(out, target)
+    e.rules, e.asserts, e.prints = RULES, messages, False
+    block = function.regions[0].blocks[0]
+    e.leave, e.status = "leave", "%status"
+    e.grid = [load_slot(e, n, f"%grid{n}") for n in range(3)]
+    e.do("%status = load ptr, ptr " + e.gep("%args", "24") + ", align 8")
+    for number, argument in enumerate(block.args):
+        e.values[argument] = load_argument(e, argument, number)
+    memory = place_arena(function, e)
+    used = axes_used(function)
+    e.loop("%begin", "%end", "1", first_place(e, used), lambda i, place: one_program(e, block, used, place))
+    e.jump("leave")
+    e.start("leave")
+    finish(e, memory)
+    e.lines[:0] = e.frame
+    name = function.properties["sym_name"].data
+    out.define("void", name, ["i64 %begin", "i64 %end", "ptr %args"], e, "ret void", attributes=target.function_attributes)
+
+
+def load_slot(e: CpuEmitter, number: int, name: str) -> str:
+    """A size of the grid: i32 in an 8-byte slot."""
+    e.do(f"{name} = load i32, ptr {e.gep('%args', str(8 * number))}, align 8")
+    return name
+
+
+def load_argument(e: CpuEmitter, argument: SSAValue, number: int) -> str:
+    """An argument in the low bytes of its slot."""
+    place = kind_of(argument)
+    value = e.load(place.memory.llvm, e.gep("%args", str(8 * (FIRST_ARGUMENT + number))), 8)
+    return to_register(e, place, value)
+
+
+def axes_used(function: Operation) -> int:
+    """How many axes of the grid the program's place is needed in: 0 to 3."""
+    axes = [1 + lower_control.axis_of(op) for op in function.walk() if op.name == "tt.get_program_id"]
+    prints = any(op.name == "ttc.print" for op in function.walk())
+    return 3 if prints else max(axes, default=0)
+
+
+def first_place(e: CpuEmitter, used: int) -> list[tuple[str, str]]:
+    """The place of program `begin`: (type, operand) for x, y, z as far as they are used."""
+    place, left, wide = [], "%begin", kind("i64")
+    for axis in range(used):
+        size = e.op(f"zext i32 {e.grid[axis]} to i64")
+        safe = e.op(f"select i1 {e.op(f'icmp eq i64 {size}, 0')}, i64 1, i64 {size}")
+        here = e.binary("urem", wide, left, safe) if axis < 2 else left
+        left = e.binary("udiv", wide, left, safe) if axis + 1 < used else left
+        place.append(("i32", e.op(f"trunc i64 {here} to i32")))
+    return place
+
+
+def one_program(e: CpuEmitter, block: object, used: int, place: list[str]) -> list[str]:
+    """Writes the body for the program at `place`; gives the place of the next."""
+    e.program = [*place, *["0"] * (3 - used)]
+    arguments = [e.values[a] for a in block.args]
+    run(block, e, arguments)
+    following, carry = [], "true"
+    for axis in range(used):
+        more = e.op(f"add i32 {place[axis]}, {e.op(f'zext i1 {carry} to i32')}")
+        if axis < 2:
+            wraps = e.op(f"icmp eq i32 {more}, {e.grid[axis]}")
+            carry = e.op(f"and i1 {wraps}, {carry}")
+            more = e.op(f"select i1 {carry}, i32 0, i32 {more}")
+        following.append(more)
+    return following
+
+
+def finish(e: CpuEmitter, memory: str) -> None:
+    """Frees the arena, orders streaming stores, and writes out what was printed."""
+    if e.fences:
+        e.call("void", "llvm.x86.sse.sfence", (), ())
+    if e.prints:
+        e.call("i32", "fflush", ("ptr",), ("null",))
+    if memory:
+        e.call("void", "free", ("ptr",), (memory,))
