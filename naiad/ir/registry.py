@@ -7,7 +7,6 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import Builtin, LocationAttr
-from xdsl.dialects.ub import UB, PoisonAttr, PoisonOp
 from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 
 from naiad.ir import loops, ttc, ttn
@@ -25,29 +24,32 @@ TT_OPS = [*func.OPS, *make.OPS, *memory.OPS, *blocks.OPS, *shape.OPS, *reduce.OP
 DIALECTS: tuple[Dialect, ...] = (
     Builtin,
     scf.Scf,
-    UB,
     Dialect("arith", [ConstantOp, *(op for name, op in ELEMENTWISE.items() if name.startswith("arith."))], []),
     Dialect("math", [op for name, op in ELEMENTWISE.items() if name.startswith("math.")], []),
     Dialect("tt", TT_OPS, [PointerType, TensorDescType]),
     Dialect("ttn", ttn.OPS, []),
     Dialect("naiad", [], [SplatAttr, KeywordAttr]),
     Dialect("llvm", [debug.AssumeOp], loops.ATTRIBUTES),
+    Dialect("ub", [debug.PoisonOp], []),
     Dialect("gpu", [debug.BarrierOp], []),
     ttc.TTC,
 )
 SCF_OPS = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp)
 OPS: dict[str, type[Operation]] = {
     op.name: op
-    for op in (*ELEMENTWISE.values(), ConstantOp, *TT_OPS, *ttn.OPS, *ttc.OPS, *SCF_OPS, PoisonOp, *debug.OPS)
+    for op in (*ELEMENTWISE.values(), ConstantOp, *TT_OPS, *ttn.OPS, *ttc.OPS, *SCF_OPS, *debug.OPS)
 }
 """Every op by its name."""
 
 
 @cache
 def context() -> Context:
-    """The context that knows every dialect of naiad; one for the process."""
+    """The context that knows every dialect of naiad, those of GPUs too; one for the process."""
+    from naiad.ir.nvg import NVG  # here, since only text needs them and defining their ops takes time
+    from naiad.ir.ttg import TTG
+
     made = Context()
-    for dialect in DIALECTS:
+    for dialect in (*DIALECTS, TTG, NVG):
         made.load_dialect(dialect)
     return made
 
@@ -62,8 +64,6 @@ def make_op(
 ) -> Operation:
     """An op by its name, in one way for naiad's ops and for those of scf, whose constructors differ."""
     op = OPS[name]
-    if op is PoisonOp:
-        properties.setdefault("value", PoisonAttr())
-    if op in SCF_OPS or op is PoisonOp:
+    if op in SCF_OPS:
         return op.create(operands=operands, result_types=results, properties=properties, location=location, regions=regions)
     return op(*operands, results=results, location=location, regions=regions, **properties)

@@ -14,12 +14,13 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from naiad.ir.base import NaiadOp, element
 
-__all__ = ["OPS", "AssertOp", "AssumeOp", "BarrierOp", "ElementwiseInlineAsmOp", "ExternElementwiseOp", "PrintOp"]
+__all__ = ["OPS", "AssertOp", "AssumeOp", "BarrierOp", "ElementwiseInlineAsmOp", "ExternElementwiseOp", "PoisonOp",
+           "PrintOp"]  # fmt: skip
 
 
 @irdl_op_definition
@@ -90,6 +91,16 @@ class BarrierOp(NaiadOp):
     name = "gpu.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class PoisonOp(NaiadOp):
+    """A value that nothing may depend on: what a variable holds where the program has not set it."""
+
+    name = "ub.poison"
+    result = result_def()
+    traits = traits_def(Pure(), ConstantLike())
+    assembly_format = "attr-dict `:` type($result)"
 
 
 class Foreign(NaiadOp):
@@ -174,4 +185,4 @@ class ExternElementwiseOp(Foreign):
         printer.print_operation_type(self)
 
 
-OPS = [PrintOp, AssertOp, AssumeOp, BarrierOp, ElementwiseInlineAsmOp, ExternElementwiseOp]
+OPS = [PrintOp, AssertOp, AssumeOp, BarrierOp, PoisonOp, ElementwiseInlineAsmOp, ExternElementwiseOp]
