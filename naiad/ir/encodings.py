@@ -296,7 +296,7 @@ class MemDescType(ParametrizedAttribute, TypeAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
-            sizes, element = parse_sizes(parser), parser.parse_type()
+            sizes, element = parser.parse_ranked_shape()
             parser.parse_punctuation(",")
             layout = parser.parse_attribute()
             parser.parse_punctuation(",")
@@ -305,7 +305,7 @@ class MemDescType(ParametrizedAttribute, TypeAttribute):
                 if parser.parse_optional_keyword("mutable"):
                     mutable = True
                 else:
-                    allocation = parse_last_sizes(parser)
+                    allocation = parser.parse_dimension_list()
         sizes_attr = ArrayAttr([IntAttr(s) for s in allocation])
         return [TensorType(element, sizes, layout), space, UnitAttr() if mutable else IntAttr(0), sizes_attr]
 
@@ -319,24 +319,6 @@ class MemDescType(ParametrizedAttribute, TypeAttribute):
             printer.print_string(", mutable" if self.is_mutable else "")
             if self.allocation.data:
                 printer.print_string(", " + "x".join(str(s.data) for s in self.allocation))
-
-
-def parse_sizes(parser: AttrParser) -> list[int]:
-    """`2x64x`, up to the element type."""
-    sizes = []
-    while (size := parser.parse_optional_shape_dimension()) is not None:
-        sizes.append(size)
-        parser.parse_shape_delimiter()
-    return sizes
-
-
-def parse_last_sizes(parser: AttrParser) -> list[int]:
-    """`2x64x256`, with nothing after the last size."""
-    sizes = [parser.parse_shape_dimension()]
-    while parser._current_token.text.startswith("x"):
-        parser.parse_shape_delimiter()
-        sizes.append(parser.parse_shape_dimension())
-    return sizes
 
 
 ATTRIBUTES = [BlockedAttr, SliceAttr, DotOperandAttr, NvidiaMmaAttr, LinearAttr, SwizzledSharedAttr, NvmmaSharedAttr,

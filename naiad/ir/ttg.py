@@ -49,7 +49,7 @@ class ConvertLayoutOp(NaiadOp, HasFolderInterface):
         return (self.src,) if self.src.type == self.result.type else None
 
     def verify_(self) -> None:
-        if like(self.src.type, i1) == self.result.type or shape(self.src.type) != shape(self.result.type):
+        if shape(self.src.type) != shape(self.result.type):
             raise VerifyException(f"cannot convert {self.src.type} to {self.result.type}: the shapes differ")
         if element(self.src.type) != element(self.result.type):
             raise VerifyException(f"cannot convert {self.src.type} to {self.result.type}: the element types differ")

@@ -12,7 +12,7 @@ from functools import cache
 from naiad.layouts import gf2
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["RegisterMove", "ShuffleMove", "SharedMove", "Plan", "broadcast_mask", "plan", "scratch", "source_of"]  # fmt: skip
+__all__ = ["Plan", "RegisterMove", "SharedMove", "ShuffleMove", "broadcast_mask", "plan", "scratch", "source_of"]  # fmt: skip
 
 
 @dataclass(frozen=True)
