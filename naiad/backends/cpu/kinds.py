@@ -70,7 +70,7 @@ class Kind:
 
 LLVM = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "i128": "i128", "f16": "i16", "bf16": "i16",
         "f32": "float", "f64": "double", "ptr": "ptr", "f8E4M3FN": "i8", "f8E5M2": "i8", "f8E4M3FNUZ": "i8",
-        "f8E5M2FNUZ": "i8", "f8E4M3B11FNUZ": "i8"}  # fmt: skip
+        "f8E5M2FNUZ": "i8"}  # fmt: skip
 BITS = {"ptr": 64, "double": 64, "float": 32}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from naiad.backends.cpu.kinds import Kind
-from naiad.backends.cpu.writer import E4B15, CpuEmitter, operand_kind, result_kind
+from naiad.backends.cpu.writer import CpuEmitter, operand_kind, result_kind
 from naiad.lowering.emitter import suffix
 from naiad.lowering.rules import Rules
 
@@ -38,7 +38,6 @@ FORMATS = {
     "f8E5M2": Format(2, 15, 8, 0x7B, 0x7E, 0x7C),
     "f8E4M3FNUZ": Format(3, 8, 8, 0x7F, 0x80, zero_is_nan=True),
     "f8E5M2FNUZ": Format(2, 16, 8, 0x7F, 0x80, zero_is_nan=True),
-    E4B15: Format(3, 15, 8, 0x7E, 0x7F),
 }
 SIGN = 0x80000000
 

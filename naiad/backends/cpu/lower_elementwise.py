@@ -208,7 +208,7 @@ def negate(op: Operation, e: CpuEmitter) -> str:
     kind, value = result_kind(op), e.of(op.operands[0])
     if not kind.is_small_float:
         return e.op(f"fneg {kind.llvm} {value}")
-    if "FNUZ" in kind.element and "B11" not in kind.element:  # has no -0 to flip to
+    if "FNUZ" in kind.element:  # has no -0 to flip to
         return in_f32(e, kind, (value,), lambda k, x: e.op(f"fneg {k.llvm} {x}"))
     return e.binary("xor", kind, value, e.number_of(1 << (kind.bits - 1), kind.integer))
 
@@ -218,7 +218,7 @@ def absolute(op: Operation, e: CpuEmitter) -> str:
     kind, value = result_kind(op), e.of(op.operands[0])
     if not kind.is_small_float:
         return e.intrinsic("fabs", kind.llvm, value)
-    if "FNUZ" in kind.element and "B11" not in kind.element:
+    if "FNUZ" in kind.element:
         return in_f32(e, kind, (value,), lambda k, x: e.intrinsic("fabs", k.llvm, x))
     return e.binary("and", kind.integer, value, e.number_of((1 << (kind.bits - 1)) - 1, kind.integer))
 

@@ -1,6 +1,5 @@
 """The emitter of CPU code: the shared one, with the target and shorthands for vectors of any element."""
 
-import struct
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +10,6 @@ from naiad.backends.cpu.kinds import Kind, kind_of
 from naiad.backends.cpu.target import CpuTarget
 from naiad.lowering.emitter import Emitter, Module, double_literal, float_literal, round_to_f32, splat
 
-E4B15 = "f8E4M3B11FNUZ"
 SMALL = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
          "f8E5M2": ml_dtypes.float8_e5m2, "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
          "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz}  # fmt: skip
@@ -111,21 +109,8 @@ def result_kind(op: Any) -> Kind:
 
 def small_float_bits(value: float, element: str) -> int:
     """The bits of a small float nearest to `value`, which is most often one already."""
-    if element == E4B15:
-        return e4b15_bits(value)
     array = np.asarray(value, np.float64).astype(np.float32 if element != "f16" else np.float64).astype(SMALL[element])
     return int.from_bytes(array.tobytes(), "little")
-
-
-def e4b15_bits(value: float) -> int:
-    """fp8e4b15: bias 15, 3 bits of fraction, 0x7f is NaN, nothing above 1.75."""
-    sign = 0x80 if struct.pack("<d", value)[7] & 0x80 else 0
-    if value != value:
-        return sign | 0x7F
-    size = min(abs(value), 1.75)
-    exponent = max(int(np.frexp(size)[1]) - 1, -14) if size else -14
-    fraction = round(size * 2.0 ** (3 - exponent))
-    return sign | ((exponent + 14 << 3) + fraction)
 
 
 def scalar_literal(value: int | float, element: str) -> str:

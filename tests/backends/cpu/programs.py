@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.builtin import Float8E4M3B11FNUZType as E4B15
 from xdsl.dialects.builtin import Float8E4M3FNType as E4M3
 from xdsl.dialects.builtin import Float8E4M3FNUZType as E4M3Z
 from xdsl.dialects.builtin import Float8E5M2FNUZType as E5M2Z
@@ -46,7 +45,7 @@ from naiad.ir.types import pointer
 index = IndexType()
 TYPES: dict[str, Attribute] = {
     "i1": i1, "i8": i8, "i16": i16, "i32": i32, "i64": i64, "f16": f16, "bf16": bf16, "f32": f32, "f64": f64,
-    "f8E4M3FN": E4M3(), "f8E5M2": E5M2(), "f8E4M3FNUZ": E4M3Z(), "f8E5M2FNUZ": E5M2Z(), "f8E4M3B11FNUZ": E4B15(),
+    "f8E4M3FN": E4M3(), "f8E5M2": E5M2(), "f8E4M3FNUZ": E4M3Z(), "f8E5M2FNUZ": E5M2Z(),
     "index": index,
 }  # fmt: skip
 TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4", "sapphirerapids", "aarch64")
