@@ -1,0 +1,179 @@
+"""What the rewritten body of a kernel calls (as `__naiad`): Python constructs with the meaning that they have in a kernel.
+
+rewrite.py puts these calls in; each says which construct it stands for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from naiad import language
+from naiad.compiler.values import as_variable
+from naiad.language.constexpr import constexpr, unwrap
+from naiad.language.promotion import scalar_constant, to_tensor
+from naiad.language.tensor import tensor
+from naiad.language.tuples import tuple as language_tuple
+from naiad.language.types import int32
+from naiad.runtime.interpreter.show import shown
+
+
+def is_runtime(value: Any) -> bool:
+    """Whether the compiler would know this only at run time."""
+    return isinstance(value, tensor)
+
+
+def truth(value: Any) -> bool:
+    """`if value`, `while value`."""
+    return bool(value)
+
+
+def ends_and(value: Any) -> bool:
+    """Whether `value and ...` is decided: what follows is not evaluated."""
+    return not is_runtime(value) and not value
+
+
+def ends_or(value: Any) -> bool:
+    """Whether `value or ...` is decided."""
+    return not is_runtime(value) and bool(value)
+
+
+def and_(a: Any, b: Any) -> Any:
+    """`a and b`, where `a` does not decide it: elementwise where both are known at run time only."""
+    return a.logical_and(b) if is_runtime(a) else b
+
+
+def or_(a: Any, b: Any) -> Any:
+    """`a or b`."""
+    return a.logical_or(b) if is_runtime(a) else b
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    return value.__not__() if isinstance(value, tensor | constexpr) else not value
+
+
+def is_(a: Any, b: Any) -> bool:
+    """`a is b`: dtypes and numbers are equal where Python may hold them twice."""
+    a, b = unwrap(a), unwrap(b)
+    return a is b or (isinstance(a, language.dtype) and isinstance(b, language.dtype) and a == b)
+
+
+def in_(item: Any, container: Any) -> bool:
+    """`item in container`."""
+    return unwrap(item) in unwrap(container)
+
+
+def chosen(value: Any, condition: Any) -> Any:
+    """`value`, one of the arms of `x if condition else y`."""
+    return as_variable(value) if is_runtime(condition) else value
+
+
+@dataclass(frozen=True)
+class Range:
+    """`range(...)` in a kernel, or tl.range: its numbers are scalars of the language."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        bounds = [to_tensor(value) for value in (self.start, self.stop, self.step)]
+        type = int32
+        for bound in bounds:
+            type = bound.dtype if bound.dtype.int_bitwidth > type.int_bitwidth else type
+        for number in range(*(int(bound) for bound in bounds)):
+            yield scalar_constant(number, type)
+
+
+def range_(*bounds: Any, **options: Any) -> Range:
+    """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
+    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    return Range(start, stop, step)
+
+
+def iterated(source: Any) -> Iterable[Any]:
+    """`for x in source`."""
+    if isinstance(source, getattr(language, "static_range", ())):
+        numbers = range(*(int(unwrap(v)) for v in (source.start, source.end, source.step)))
+        return [constexpr(number) for number in numbers]
+    if isinstance(source, getattr(language, "range", ())):
+        return Range(source.start, source.end, source.step)
+    return source
+
+
+def listed(source: Any) -> Iterable[Any]:
+    """The items of a comprehension: what it goes over is known when the kernel is compiled."""
+    if isinstance(source, Range):
+        numbers = range(*(int(v) for v in (source.start, source.stop, source.step)))
+        return [constexpr(number) for number in numbers]
+    return iterated(source)
+
+
+def assert_(condition: Any, message: Callable[[], Any]) -> None:
+    """`assert condition, message`."""
+    text = str(unwrap(message()))
+    if not is_runtime(condition):
+        if not condition:
+            raise AssertionError(text)
+        return
+    language.device_assert(condition, text)
+
+
+def tuple_(items: Sequence[Any]) -> language_tuple:
+    """`(a, b)`."""
+    return language_tuple(items)
+
+
+def print_(*values: Any, **options: Any) -> None:
+    """`print(...)`: Python's, that shows what a tile holds."""
+    print(*(shown(value) for value in values), **options)
+
+
+def _folded(values: Sequence[Any], on_tensors: Callable[..., Any], on_numbers: Callable[..., Any]) -> Any:
+    if len(values) == 1:
+        values = list(values[0])
+    if not any(isinstance(value, tensor) for value in values):
+        return constexpr(on_numbers(*(unwrap(value) for value in values)))
+    result = values[0]
+    for value in values[1:]:
+        result = on_tensors(result, value)
+    return result
+
+
+def min_(*values: Any) -> Any:
+    """`min(a, b)` of numbers or tensors."""
+    return _folded(values, language.minimum, min)
+
+
+def max_(*values: Any) -> Any:
+    """`max(a, b)` of numbers or tensors."""
+    return _folded(values, language.maximum, max)
+
+
+def isinstance_(value: Any, kinds: Any) -> bool:
+    """`isinstance(value, kinds)`: true of a constexpr also where it is true of what it holds."""
+    return isinstance(value, unwrap(kinds)) or (isinstance(value, constexpr) and isinstance(value.value, unwrap(kinds)))
+
+
+def getattr_(value: Any, name: Any, *default: Any) -> Any:
+    """`getattr(value, name)`."""
+    return getattr(value, unwrap(name), *default)
+
+
+def hasattr_(value: Any, name: Any) -> bool:
+    """`hasattr(value, name)`."""
+    return hasattr(value, unwrap(name))
+
+
+def float_(value: Any) -> Any:
+    """`float(value)`."""
+    return float(unwrap(value))
+
+
+def int_(value: Any) -> Any:
+    """`int(value)`."""
+    return int(unwrap(value))
+
+
+BUILTINS = frozenset(("range", "print", "min", "max", "isinstance", "getattr", "hasattr", "float", "int"))
+"""Python's functions that mean something else in a kernel; here they end in an underscore."""

@@ -1,0 +1,127 @@
+"""Runs a kernel's Python over a grid: `launch(fn, grid, args, kwargs)`, what TRITON_INTERPRET=1 makes of `fn[grid](...)`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from naiad.errors import InterpreterError, TritonError
+from naiad.language.builder import building
+from naiad.language.constexpr import constexpr, unwrap
+from naiad.language.function import Function
+from naiad.runtime.interpreter import place
+from naiad.runtime.interpreter.arguments import Arguments
+from naiad.runtime.interpreter.builder import NumpyBuilder, Options
+from naiad.runtime.interpreter.rewrite import interpreted
+
+
+def launch(fn: Function, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Runs `fn` once for each program of the grid, x fastest. Keywords that are no parameters are launch options."""
+    bound = _bind(fn, args, kwargs)
+    options = _options(fn, kwargs)
+    sizes = _sizes(grid(_meta(bound)) if callable(grid) else grid)
+    with Arguments() as arguments:
+        values = {name: arguments.value(fn.params[i], bound[name]) for i, name in enumerate(fn.arg_names)}
+        builder = NumpyBuilder(sizes, options, arguments.buffers, call)
+        with building(builder), np.errstate(all="ignore"):
+            _run(fn, builder, values)
+
+
+def _run(fn: Function, builder: NumpyBuilder, values: dict[str, Any]) -> None:
+    body = interpreted(fn)
+    positional, keywords = _call_form(fn, values)
+    x, y, z = builder.grid
+    for program in product(range(z), range(y), range(x)):
+        builder.program = program[::-1]
+        try:
+            body(*positional, **keywords)
+        except TritonError:
+            raise
+        except Exception as error:
+            raise _explained(error, builder.program) from error
+
+
+def _explained(error: Exception, program: tuple[int, int, int]) -> Exception:
+    """A failed assertion keeps its kind (it says where it is itself); other errors become InterpreterError, with the place."""
+    if isinstance(error, AssertionError) and isinstance(error, RuntimeError):
+        return error
+    text = f"{place.of(error)}\n{type(error).__name__}: {error}\nin program {program}"
+    return InterpreterError(text)
+
+
+def _call_form(fn: Function, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    positional: list[Any] = []
+    for p in fn.params:
+        if not p.keyword_only:
+            positional += list(values[p.name]) if p.variadic else [values[p.name]]
+    return positional, {p.name: values[p.name] for p in fn.params if p.keyword_only}
+
+
+def call(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A @jit or @library function called from a kernel. Numbers are constexpr in it, as they are when it is compiled."""
+    bound = fn.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    for p in fn.params:
+        if not p.variadic:
+            bound.arguments[p.name] = _argument(bound.arguments[p.name], p.is_constexpr)
+    return interpreted(fn)(*bound.args, **bound.kwargs)
+
+
+def _argument(value: Any, is_constexpr: bool) -> Any:
+    return constexpr(value) if is_constexpr or isinstance(value, bool | int | float) else value
+
+
+def _bind(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of each parameter. Raises TypeError as a call of the function would."""
+    named = {name: value for name, value in kwargs.items() if name in fn.arg_names}
+    try:
+        bound = fn.signature.bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(f"{fn.__name__}(): {error}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+LAUNCH_OPTIONS = frozenset((
+    "num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "grid", "warmup", "extern_libs", "launch_pdl",
+    "launch_cooperative_grid", "enable_fp_fusion", "allowed_dot_input_precisions", "default_dot_input_precision",
+    "sanitize_overflow", "arch", "ir_override", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "instrumentation_mode",
+))  # fmt: skip
+
+
+def _options(fn: Function, kwargs: Mapping[str, Any]) -> Options:
+    """The options of the launch that the language asks for; the others choose among compiled kernels only."""
+    unknown = [name for name in kwargs if name not in fn.arg_names and name not in LAUNCH_OPTIONS]
+    if unknown:
+        raise KeyError(f"Keyword argument {unknown[0]} was specified but unrecognised")
+    chosen = {
+        name: value for name, value in kwargs.items() if name in Options.__dataclass_fields__ and value is not None
+    }
+    chosen = {name: value for name, value in chosen.items() if name not in fn.arg_names}
+    return Options(**chosen)
+
+
+def _meta(bound: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: unwrap(value) for name, value in bound.items()}
+
+
+def _sizes(grid: Any) -> tuple[int, int, int]:
+    """The grid with all three dimensions."""
+    sizes = tuple(grid) if isinstance(grid, Sequence) else (grid,)
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"the grid has one to three dimensions, got {grid!r}")
+    x, y, z = (*(int(size) for size in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+class InterpretedFunction(Function):
+    """A kernel that is interpreted wherever it is launched: `@jit(interpret=True)`."""
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *args, **kwargs: launch(self, grid, args, kwargs)
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
+        """What autotuners and heuristics call."""
+        if not warmup:
+            launch(self, grid, args, kwargs)
