@@ -8,10 +8,11 @@
 """
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr, VectorType, i1, i32, i64
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Dialect
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
+    ParsePropInAttrDict,
     VarConstraint,
     irdl_op_definition,
     operand_def,
@@ -29,6 +30,8 @@ from naiad.ir.types import PointerType
 
 V = VarConstraint("V", AnyAttr())
 ELEMENT = Derived("V", element)
+MASK = "(`mask` $mask^ `:` type($mask))?"
+OTHER = "(`other` $other^ `:` type($other))?"
 
 
 @irdl_op_definition
@@ -61,7 +64,8 @@ class LoadOp(NaiadOp):
     volatile = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = f"$ptr {MASK} {OTHER} attr-dict `:` type($ptr) `->` type($result)"
 
 
 @irdl_op_definition
@@ -79,7 +83,8 @@ class StoreOp(NaiadOp):
     align = opt_prop_def(IntegerAttr.constr(type=i64))
     stream = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryWriteEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = f"$ptr `,` $value {MASK} attr-dict `:` type($ptr) `,` type($value)"
 
 
 @irdl_op_definition
@@ -92,7 +97,8 @@ class GatherOp(NaiadOp):
     other = opt_operand_def(VectorType)
     result = result_def(VectorType)
     traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = f"$ptrs {MASK} {OTHER} attr-dict `:` type($ptrs) `->` type($result)"
 
 
 @irdl_op_definition
@@ -104,7 +110,8 @@ class ScatterOp(NaiadOp):
     value = operand_def(VectorType)
     mask = opt_operand_def(VectorType)
     traits = traits_def(MemoryWriteEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = f"$ptrs `,` $value {MASK} attr-dict `:` type($ptrs) `,` type($value)"
 
 
 @irdl_op_definition
@@ -312,7 +319,3 @@ OPS = [AllocOp, LoadOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp
        AtomicRmwOp, AtomicCasOp, DotOp, TransposeOp, SortOp, PrintOp, AssertOp, CallOp]  # fmt: skip
 TTC = Dialect("ttc", OPS, [])
 
-
-def constant_type(type: Attribute) -> Attribute:
-    """The scalar type of a vector's constants."""
-    return element(type)

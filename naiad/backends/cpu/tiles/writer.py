@@ -1,0 +1,340 @@
+"""Writes ttcir. A pure op is placed as far out of the loops as its operands allow, and never made twice in a scope.
+
+That is common subexpression elimination and loop-invariant code motion by construction: LLVM runs neither here.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    AnyFloat,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    LocationAttr,
+    VectorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from naiad.ir import ttc
+from naiad.ir.attributes import attribute
+from naiad.ir.base import element, int_attr, vector
+from naiad.ir.registry import OPS, make_op
+from naiad.ir.types import pointer
+
+MANY = 1 << 30
+"""The divisor of zero, near enough."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a scalar integer: a power of two that divides it, and whether it is never negative."""
+
+    divisor: int = 1
+    nonnegative: bool = False
+
+
+@dataclass
+class Level:
+    """A block that is being written. `speculative`: it may not run, so costly ops stay in it."""
+
+    block: Block
+    memo: dict[Any, Any] = field(default_factory=dict)
+    speculative: bool = False
+
+
+COSTLY = frozenset({"math.exp", "math.exp2", "math.log", "math.log2", "math.sin", "math.cos", "math.erf", "math.tanh",
+                    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.divf"})  # fmt: skip
+
+
+class Writer:
+    """The blocks that are open, innermost last, and what is known of the values in them."""
+
+    def __init__(self, entry: Block):
+        self.levels = [Level(entry)]
+        self.depths: dict[SSAValue, int] = {}
+        self.constants: dict[SSAValue, int | float] = {}
+        self.facts: dict[SSAValue, Facts] = {}
+        self.offsets: dict[SSAValue, tuple[SSAValue, int]] = {}  # value or pointer -> what it is a constant away from
+        self.location: LocationAttr = UNKNOWN_LOC
+        self.floor = 0  # loads of the nest that is being written may be hoisted to this level
+
+    # ---- placing ops -------------------------------------------------------------------------------------------------
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels) - 1
+
+    def depth_of(self, values: Sequence[SSAValue]) -> int:
+        return max((self.depths.get(v, 0) for v in values), default=0)
+
+    def _insert(self, op: Operation, depth: int) -> Operation:
+        self.levels[depth].block.add_op(op)
+        for result in op.results:
+            self.depths[result] = depth
+        return op
+
+    def pure(self, name: str, operands: Sequence[SSAValue], type: Attribute, **properties: Attribute) -> SSAValue:
+        """The value of a pure op: an equal one that is there already, or a new one placed as far out as can be."""
+        return self.pure_many(name, operands, (type,), properties)[0]
+
+    def pure_many(
+        self, name: str, operands: Sequence[SSAValue], types: Sequence[Attribute], properties: dict[str, Attribute]
+    ) -> tuple[SSAValue, ...]:
+        depth = self._shelter(name, self.depth_of(operands))
+        key = (name, *operands, *types, *properties.items())
+        level = self.levels[depth]
+        if (known := level.memo.get(key)) is None:
+            op = make_op(name, *operands, results=types, location=self.location, **properties)
+            known = level.memo[key] = tuple(self._insert(op, depth).results)
+        return known
+
+    def _shelter(self, name: str, depth: int) -> int:
+        """A costly op does not leave a block that may not run."""
+        if name in COSTLY:
+            return max((i for i in range(depth, len(self.levels)) if self.levels[i].speculative), default=depth)
+        return depth
+
+    def read(self, op_class: type[Operation], operands: Sequence[SSAValue | None], type: Attribute, **properties: Any
+             ) -> SSAValue:  # fmt: skip
+        """The value of a load in a nest: shared within it, hoisted out of its loops but not out of the nest."""
+        given = [o for o in operands if o is not None]
+        depth = max(self.depth_of(given), self.floor)
+        key = (op_class, *operands, type, *properties.items())
+        level = self.levels[depth]
+        if (known := level.memo.get(key)) is None:
+            op = op_class(*given, results=[type], location=self.location, **properties)
+            known = level.memo[key] = self._insert(op, depth).results[0]
+        return known
+
+    def effect(self, op: Operation) -> Operation:
+        """Places an op here and now."""
+        if op.location is UNKNOWN_LOC:
+            op.location = self.location
+        return self._insert(op, self.depth)
+
+    # ---- constants and integer arithmetic on addresses -----------------------------------------------------------------
+
+    def constant(self, value: int | float, type: Attribute) -> SSAValue:
+        """A scalar constant, at the top of the function."""
+        level, key = self.levels[0], ("constant", value, str(value), type)
+        if (known := level.memo.get(key)) is None:
+            attr = FloatAttr(value, type) if isinstance(type, AnyFloat) else IntegerAttr(int(value), type, truncate_bits=True)
+            known = level.memo[key] = self._first(OPS["arith.constant"](results=[type], value=attr))
+            self.note(known, value)
+        return known
+
+    def _first(self, op: Operation) -> SSAValue:
+        """Places an op at the top of the function."""
+        block = self.levels[0].block
+        if block.first_op is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, block.first_op)
+        self.depths[op.results[0]] = 0
+        return op.results[0]
+
+    def note(self, result: SSAValue, value: int | float) -> None:
+        """Records the value of a constant."""
+        self.constants[result] = value
+        if isinstance(value, int):
+            self.facts[result] = Facts((value & -value) or MANY, value >= 0)
+
+    def index(self, value: int) -> SSAValue:
+        return self.constant(value, i64)
+
+    def known(self, value: SSAValue) -> Facts:
+        return self.facts.get(value, Facts())
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a + b, both i64."""
+        x, y = self.constants.get(a), self.constants.get(b)
+        if x == 0 or y == 0:
+            return b if x == 0 else a
+        if x is not None and y is not None:
+            return self.index(int(x + y))
+        if x is not None:
+            a, b, y = b, a, x
+        (root, near), (other, far) = self.offsets.get(a, (a, 0)), self.offsets.get(b, (b, 0))
+        if y is not None:
+            return self._past(root, near + int(y))
+        total = self.integer("arith.addi", root, other)
+        return self._past(total, near + far)
+
+    def _past(self, root: SSAValue, distance: int) -> SSAValue:
+        """root + distance. Constants are added last, so that neighbours share all else, and addresses absorb them."""
+        if distance == 0:
+            return root
+        result = self.integer("arith.addi", root, self.index(distance))
+        self.offsets[result] = (root, distance)
+        return result
+
+    def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        x, y = self.constants.get(a), self.constants.get(b)
+        if y is not None:
+            return self.add(a, self.index(-int(y)))
+        if a is b:
+            return self.index(0)
+        return self.integer("arith.subi", a, b)
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        x, y = self.constants.get(a), self.constants.get(b)
+        if x == 1 or y == 1:
+            return b if x == 1 else a
+        if x == 0 or y == 0:
+            return self.index(0)
+        if x is not None and y is not None:
+            return self.index(int(x * y))
+        return self.integer("arith.muli", a, b)
+
+    def integer(self, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A pure op on two scalar integers of one type, with the facts that follow."""
+        result = self.pure(name, (a, b), a.type)
+        if result not in self.facts and (rule := FACTS.get(name)):
+            self.facts[result] = rule(self.known(a), self.known(b))
+        return result
+
+    def widen(self, value: SSAValue) -> SSAValue:
+        """A scalar integer as i64, by its sign."""
+        if value.type == i64:
+            return value
+        if value in self.constants:
+            return self.index(int(self.constants[value]))
+        name = "arith.extui" if value.type == i1 else "arith.extsi"
+        result = self.pure(name, (value,), i64)
+        self.facts.setdefault(result, self.known(value))
+        return result
+
+    def narrow(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """A scalar i64 as a narrower integer."""
+        if value.type == type:
+            return value
+        if value in self.constants:
+            width = type.width.data
+            n = int(self.constants[value]) & ((1 << width) - 1)
+            return self.constant(n - (1 << width) if n >> (width - 1) else n, type)
+        result = self.pure("arith.trunci", (value,), type)
+        self.facts.setdefault(result, self.known(value))
+        return result
+
+    def move(self, ptr: SSAValue, offset: SSAValue) -> SSAValue:
+        """The pointer `offset` (i64) elements on."""
+        root, near = self.offsets.get(ptr, (ptr, 0))
+        if (known := self.constants.get(offset)) is not None:
+            far = int(known)
+        else:
+            offset, far = self.offsets.get(offset, (offset, 0))
+            root = self.pure("tt.addptr", (root, offset), ptr.type)
+        if near + far == 0:
+            return root
+        result = self.pure("tt.addptr", (root, self.index(near + far)), ptr.type)
+        self.offsets[result] = (root, near + far)
+        return result
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.pure("arith.cmpi", (a, b), i1, predicate=attribute(OPS["arith.cmpi"], "predicate", predicate))
+
+    # ---- vectors -------------------------------------------------------------------------------------------------------
+
+    def splat(self, value: SSAValue, lanes: int) -> SSAValue:
+        return self.pure("ttc.splat", (value,), vector(value.type, lanes))
+
+    def iota(self, type: Attribute, lanes: int) -> SSAValue:
+        return self.pure("ttc.iota", (), vector(type, lanes))
+
+    def shuffle(self, a: SSAValue, b: SSAValue, indices: Sequence[int]) -> SSAValue:
+        lanes = DenseArrayBase.from_list(i32, list(indices))
+        return self.pure("ttc.shuffle", (a, b), vector(element(a.type), len(indices)), indices=lanes)
+
+    def extract(self, value: SSAValue, lane: int) -> SSAValue:
+        """A lane of a vector; a scalar is its own lane 0."""
+        if not isinstance(value.type, VectorType):
+            return value
+        return self.pure("ttc.extract", (value, self.index(lane)), element(value.type))
+
+    # ---- memory of the program -----------------------------------------------------------------------------------------
+
+    def alloc(self, elements: int, type: Attribute, hint: str | None = None) -> SSAValue:
+        """Arena memory; the pointer is at the top of the function."""
+        op = ttc.AllocOp(results=[pointer(type)], location=self.location, elements=int_attr(elements, 64))
+        op.result.name_hint = hint
+        return self._first(op)
+
+    # ---- control flow --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def inside(self, block: Block, speculative: bool = False) -> Iterator[None]:
+        """Writes into `block` while the context is open."""
+        self.levels.append(Level(block, speculative=speculative))
+        for argument in block.args:
+            self.depths[argument] = self.depth
+        try:
+            yield
+        finally:
+            self.levels.pop()
+
+    @contextmanager
+    def nest(self) -> Iterator[None]:
+        """Loads made inside are shared and hoisted inside, never beyond: memory may change between two nests."""
+        self.levels.append(Level(self.levels[-1].block))
+        before, self.floor = self.floor, self.depth
+        try:
+            yield
+        finally:
+            self.floor = before
+            self.levels.pop()
+
+    @contextmanager
+    def loop(self, low: SSAValue, high: SSAValue, step: SSAValue, carried: Sequence[SSAValue] = ()) -> Iterator["Loop"]:
+        """A loop with values that it carries; the body sets `loop.next`, `loop.results` are there afterwards."""
+        block = Block(arg_types=[low.type, *(c.type for c in carried)])
+        made = Loop(block.args[0], block.args[1:])
+        a, b = self.known(low), self.known(step)
+        self.facts[made.index] = Facts(min(a.divisor, b.divisor), a.nonnegative and b.nonnegative)
+        with self.inside(block):
+            yield made
+            block.add_op(scf.YieldOp(*made.next))
+        op = scf.ForOp(low, high, step, list(carried), Region(block))
+        made.results = self.effect(op).results
+
+    def count(self, size: int, step: int = 1) -> Any:
+        """A loop of 0, step, 2*step, ... below the static `size`."""
+        return self.loop(self.index(0), self.index(size), self.index(step))
+
+
+@dataclass
+class Loop:
+    """An open loop: its index, the carried values inside, the values for the next turn, and the results after it."""
+
+    index: SSAValue
+    carried: Sequence[SSAValue]
+    next: Sequence[SSAValue] = ()
+    results: Sequence[SSAValue] = ()
+
+
+def _product(a: Facts, b: Facts) -> Facts:
+    return Facts(min(a.divisor * b.divisor, MANY), a.nonnegative and b.nonnegative)
+
+
+def _sum(a: Facts, b: Facts) -> Facts:
+    return Facts(gcd(a.divisor, b.divisor), a.nonnegative and b.nonnegative)
+
+
+FACTS = {
+    "arith.addi": _sum,
+    "arith.subi": lambda a, b: Facts(gcd(a.divisor, b.divisor)),
+    "arith.muli": _product,
+    "arith.remsi": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative),
+    "arith.remui": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative),
+    "arith.divsi": lambda a, b: Facts(1, a.nonnegative and b.nonnegative),
+    "arith.minsi": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative and b.nonnegative),
+    "arith.maxsi": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative or b.nonnegative),
+}
