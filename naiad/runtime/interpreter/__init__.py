@@ -5,6 +5,7 @@ rewrite.py and kernel_python.py give Python's own constructs the meaning that th
 grid.
 """
 
-from naiad.runtime.interpreter.launch import InterpretedFunction, launch
+from naiad.runtime.interpreter.function import InterpretedFunction
+from naiad.runtime.interpreter.launch import launch
 
 __all__ = ["InterpretedFunction", "launch"]

@@ -47,8 +47,7 @@ class Arguments:
             return language_tuple([self._plain(parameter.name, item) for item in argument])
         if parameter.is_constexpr:
             return argument if isinstance(argument, constexpr) else constexpr(argument)
-        annotated = None if parameter.annotation is Parameter else _annotated(parameter.annotation)
-        return self._plain(parameter.name, argument, annotated, parameter.is_const)
+        return self._plain(parameter.name, argument, _annotated(parameter.annotation), parameter.is_const)
 
     def _plain(self, name: str, argument: Any, type: dtype | None = None, const: bool = False) -> Any:
         if argument is None or isinstance(argument, str | dtype) or (callable(argument) and not is_array(argument)):
@@ -111,8 +110,8 @@ class Arguments:
 
 
 def _annotated(annotation: Any) -> dtype | None:
-    """The number type that an annotation names."""
-    name = normalize_type(annotation)
+    """The number type that an annotation names. Python's own int says nothing about the width."""
+    name = "" if annotation in (int, "int") else normalize_type(annotation)
     try:
         return named_dtype(name)
     except AssertionError:

@@ -1,4 +1,4 @@
-"""Rules of atomics. Programs run one after the other, and the lanes of one op in row-major order: each sees those before."""
+"""Rules of atomics. Programs run one after the other, lanes of an op in row-major order: each sees those before it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def rounds(addresses: Tile) -> list[Tile]:
 def change(
     builder: Any, access: Access, element: np.dtype, values: Sequence[Tile], update: Callable[..., Tile]
 ) -> Tile:
-    """Replaces each element in memory by update(it, values...) and gives what was there; 0 in the lanes without access."""
+    """Replaces each element in memory by update(it, values...) and gives what was there; 0 in the other lanes."""
     builder.buffers.check(access.addresses, element.itemsize, "atomic access to")
     operands = [np.broadcast_to(value, access.lanes.shape)[access.lanes] for value in values]
     before = np.zeros(len(access.addresses), element)

@@ -1,4 +1,4 @@
-"""NumpyBuilder: the builder that computes. What `language` emits is looked up in RULES and done at once, on numpy tiles.
+"""NumpyBuilder: the builder that computes. What `language` emits is found in RULES and done at once, on numpy tiles.
 
 One builder runs one program of the grid at a time; `program` and `grid` say which.
 """

@@ -1,4 +1,4 @@
-"""Rules of tensor descriptors: blocks of a tensor in memory; outside of it reads give the padding and writes do nothing."""
+"""Rules of tensor descriptors: blocks of a tensor in memory. Outside of it reads give padding, writes do nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

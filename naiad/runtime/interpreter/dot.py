@@ -44,7 +44,7 @@ def dot_scaled(
     rhs_k_pack: bool = True,
     **attributes: Any,
 ) -> Tile:
-    """(a * a_scale) @ (b * b_scale) + c, with one scale for each few elements along K. Two e2m1 share a byte, low half first."""
+    """(a * a_scale) @ (b * b_scale) + c; one scale for a group along K. Two e2m1 share a byte, low half first."""
     a, b, c, a_scale, b_scale = (*operands, None, None)[:5]
     lhs = _values(a, a_elem_type, axis=-1 if lhs_k_pack else -2)
     rhs = _values(b, b_elem_type, axis=-2 if rhs_k_pack else -1)

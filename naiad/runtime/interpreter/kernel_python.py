@@ -1,4 +1,4 @@
-"""What the rewritten body of a kernel calls (as `__naiad`): Python constructs with the meaning that they have in a kernel.
+"""What the rewritten body of a kernel calls as `__naiad`: Python's constructs with the meaning they have in a kernel.
 
 rewrite.py puts these calls in; each says which construct it stands for.
 """

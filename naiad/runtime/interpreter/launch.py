@@ -1,6 +1,6 @@
-"""Runs a kernel's Python over a grid: `launch(fn, grid, args, kwargs)`, what TRITON_INTERPRET=1 makes of `fn[grid](...)`."""
+"""Runs a kernel's Python over a grid: `launch(fn, grid, args, kwargs)` is `fn[grid](...)` under TRITON_INTERPRET=1."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -43,7 +43,7 @@ def _run(fn: Function, builder: NumpyBuilder, values: dict[str, Any]) -> None:
 
 
 def _explained(error: Exception, program: tuple[int, int, int]) -> Exception:
-    """A failed assertion keeps its kind (it says where it is itself); other errors become InterpreterError, with the place."""
+    """A failed device_assert says itself where it is; other errors become an InterpreterError with the place."""
     if isinstance(error, AssertionError) and isinstance(error, RuntimeError):
         return error
     text = f"{place.of(error)}\n{type(error).__name__}: {error}\nin program {program}"
@@ -59,7 +59,7 @@ def _call_form(fn: Function, values: dict[str, Any]) -> tuple[list[Any], dict[st
 
 
 def call(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A @jit or @library function called from a kernel. Numbers are constexpr in it, as they are when it is compiled."""
+    """A @jit or @library function called from a kernel. Numbers are constexpr in it, as when it is compiled."""
     bound = fn.signature.bind(*args, **kwargs)
     bound.apply_defaults()
     for p in fn.params:
@@ -113,15 +113,3 @@ def _sizes(grid: Any) -> tuple[int, int, int]:
         raise ValueError(f"the grid has one to three dimensions, got {grid!r}")
     x, y, z = (*(int(size) for size in sizes), 1, 1)[:3]
     return x, y, z
-
-
-class InterpretedFunction(Function):
-    """A kernel that is interpreted wherever it is launched: `@jit(interpret=True)`."""
-
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
-        return lambda *args, **kwargs: launch(self, grid, args, kwargs)
-
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
-        """What autotuners and heuristics call."""
-        if not warmup:
-            launch(self, grid, args, kwargs)

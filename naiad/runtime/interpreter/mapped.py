@@ -1,4 +1,4 @@
-"""Which addresses exist: so that a wrong pointer in an interpreted kernel is an error and not the end of the process."""
+"""Which addresses exist: so that a wrong pointer in an interpreted kernel is an error, not the end of the process."""
 
 import sys
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ class Buffers:
         if bad.size:
             known = "; ".join(map(str, self.known)) or "no argument is a pointer"
             raise InterpreterError(
-                f"{action} an address outside of memory: {int(bad.flat[0]):#x} ({bad.size} of {addresses.size} lanes); {known}"
+                f"{action} an address outside of memory: {int(bad.flat[0]):#x} "
+                f"({bad.size} of {addresses.size} lanes); {known}"
             )
 
 

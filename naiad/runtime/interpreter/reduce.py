@@ -1,6 +1,6 @@
 """Rules of the ops with a region: reduce, scan, map_elementwise. The region is called on whole slices, not on numbers.
 
-A reduction combines neighbours pairwise, so a sum of n numbers is off by log2(n) roundings at most, and 16-bit floats are
+A reduction combines neighbours pairwise, so a sum of n numbers is off by log2(n) roundings at most; 16-bit floats are
 held in 32 bits meanwhile. Where the region asks a number for its value (`if a > b`), it is called number by number.
 """
 
@@ -97,7 +97,7 @@ def scan(builder: Any, operands: Sequence[Tile], type: Any, body: Body, axis: in
 
 
 def map_elementwise(builder: Any, operands: Sequence[Tile], type: list[Any], body: Body, pack: int = 1) -> Any:
-    """The region on each `pack` neighbours of every operand at once: as many values of the first, then of the second, ..."""
+    """The region on `pack` neighbours of every operand at once: all of the first operand, then all of the second."""
     lanes = [part for tile in operands for part in np.moveaxis(np.reshape(tile, (-1, pack)), -1, 0)]
 
     def whole(combine: Any, tiles: Tiles) -> Tiles:

@@ -1,7 +1,7 @@
-"""Makes the body of a kernel run as Python: the constructs that mean something else in a kernel become calls of `__naiad`.
+"""Makes the body of a kernel run as Python: constructs that mean something else in a kernel become calls of `__naiad`.
 
-Lines and columns stay those of the user's file, so that tracebacks, breakpoints and debuggers show it. Names, globals and
-closures are the user's own. What the calls do stands in kernel_python.py.
+Lines and columns stay those of the user's file, so that tracebacks, breakpoints and debuggers show it. Names, globals
+and closures are the user's own. What the calls do stands in kernel_python.py.
 """
 
 import ast
@@ -79,15 +79,16 @@ def _compiled(definition: ast.FunctionDef, free: Sequence[str], file: str) -> Co
     return next(c for c in inner.co_consts if isinstance(c, CodeType) and c.co_name == definition.name)
 
 
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+
+
 def _assigned(node: ast.AST) -> set[str]:
     """The names that statements below `node` assign, but in functions inside of it."""
     found = set()
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             found.add(child.id)
-        if not isinstance(
-            child, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
-        ):
+        if not isinstance(child, _SCOPES):
             found |= _assigned(child)
     return found
 
@@ -101,7 +102,7 @@ def _load(name: str) -> ast.Name:
 
 
 class Rewriter(ast.NodeTransformer):
-    """`builtins`: the names that stand for Python's functions in this kernel; `constants`: those annotated tl.constexpr."""
+    """`builtins`: names that stand for Python's functions in this kernel; `constants`: those annotated constexpr."""
 
     def __init__(self, builtins: frozenset[str] | set[str], constants: set[str]) -> None:
         self.builtins, self.constants = builtins, constants
@@ -116,7 +117,7 @@ class Rewriter(ast.NodeTransformer):
     # Statements
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """x = v -> what a name holds in a kernel: a number becomes a tensor, unless the name is annotated tl.constexpr."""
+        """x = v -> x = as_variable(v): a number becomes a tensor, unless the name is annotated tl.constexpr."""
         self.generic_visit(node)
         node.value = self._held(node.targets[0], node.value)
         return node
