@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from naiad.backends.cpu import elf_aarch64, elf_x86_64
 from naiad.backends.cpu.symbols import LoadError, process_symbol
+from naiad.backends.cpu.system import elf_machine
 
 SYMTAB, RELA, NOBITS, UNWIND = 2, 4, 8, 0x70000001
 CONSTRUCTORS = (14, 15, 16)  # .init_array, .fini_array, .preinit_array
@@ -83,18 +84,11 @@ def load(obj: bytes, resolve: Callable[[str], int] = process_symbol, machine: in
     """
     try:
         link = Link(obj, resolve)
-        if link.machine != (native_machine() if machine is None else machine):
+        if link.machine != (elf_machine() if machine is None else machine):
             raise LoadError(f"the object is for ELF machine {link.machine}, not for this process")
         return link.run()
     except (struct.error, IndexError, ValueError, OverflowError, OSError) as error:
         raise LoadError(f"damaged object of {len(obj)} bytes: {error}") from error
-
-
-@functools.cache
-def native_machine() -> int:
-    """e_machine of this process, 0 where ELF code cannot be loaded."""
-    name = os.uname().machine if hasattr(os, "uname") and hasattr(mmap, "MAP_ANONYMOUS") else ""
-    return {"x86_64": 62, "aarch64": 183}.get(name, 0)
 
 
 class Link:
@@ -152,7 +146,7 @@ class Link:
         self.fill(relocations)
         protect(self.base, code, READ_EXECUTE)
         protect(self.base + code, constants - code, READ)
-        if self.machine == 183 and native_machine() == 183:
+        if self.machine == 183 and elf_machine() == 183:
             ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(process_symbol("__clear_cache"))(
                 self.base, self.base + code
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 from naiad.backends.cpu import elf
 from naiad.backends.cpu.symbols import LoadError, process_symbol
+from naiad.backends.cpu.system import elf_machine
 
 library_names = (f"naiad{number}" for number in itertools.count())
 
@@ -22,7 +23,7 @@ def load(obj: bytes, names: Collection[str], externals: Mapping[str, int] = NOTH
 
     Its undefined symbols are those of `externals` (name -> address), else of the process. Raises LoadError.
     """
-    if not elf.native_machine():
+    if not elf_machine():
         return load_with_llvm(obj, names, externals)
     image = elf.load(obj, lambda name: externals.get(name) or process_symbol(name))
     for name in names:

@@ -7,7 +7,6 @@ every program has run, on all threads, and returns when they are done; a second 
 import ctypes
 import functools
 import os
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from naiad.backends.cpu import pool_code
 from naiad.backends.cpu.code_cache import stored_object
 from naiad.backends.cpu.host import host
 from naiad.backends.cpu.loader import LoadError, load
+from naiad.backends.cpu.system import has_native_pool
 
 SPIN_SECONDS = 200e-6
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -53,7 +53,7 @@ def quota(cores: int) -> int:
 @functools.cache
 def runner() -> Runner:
     """This process's pool."""
-    if sys.platform.startswith("linux"):
+    if has_native_pool():
         try:
             return native_pool()
         except LoadError:  # code may not be made executable here; kernels will say so

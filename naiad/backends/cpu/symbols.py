@@ -22,7 +22,7 @@ def library(name: str | None) -> ctypes.CDLL | None:
 @functools.cache
 def process_symbol(name: str) -> int:
     """The address of the C function or variable `name`: Python's own first, then the C libraries. LoadError if none."""
-    for lib in (ctypes.pythonapi, *map(library, LIBRARIES)):
+    for lib in (getattr(ctypes, "pythonapi", None), *map(library, LIBRARIES)):
         if lib is not None:
             try:
                 return ctypes.addressof(ctypes.c_char.in_dll(lib, name))

@@ -12,9 +12,10 @@ import pytest
 
 from naiad.backends.cpu import elf, host, loader
 from naiad.backends.cpu.symbols import LoadError, process_symbol
+from naiad.backends.cpu.system import elf_machine
 from naiad.backends.cpu.toolchain import Machine, object_code
 
-pytestmark = pytest.mark.skipif(elf.native_machine() == 0, reason="ELF code runs on Linux only")
+pytestmark = pytest.mark.skipif(elf_machine() == 0, reason="ELF code runs on Linux only")
 HERE = Machine.of(host.host())
 
 TEXT = """
