@@ -39,13 +39,24 @@ class Builder(Protocol):
         """
 
     def emit_region(self, op: str, operands: Sequence[Handle], type: Any, body: Body, **attributes: Any) -> Any:
-        """Makes one op with a region: tt.reduce, tt.scan, tt.map_elementwise."""
+        """Makes one op with a region: tt.reduce, tt.scan, tt.map_elementwise.
+
+        `type` may be a list that is filled while the body is built (tt.map_elementwise learns its results from it).
+        """
+
+    def annotate(self, handle: Handle, name: str, values: tuple[int, ...]) -> None:
+        """Notes a promise of the programmer about a value: tt.divisibility, tt.contiguity or tt.constancy, one number a
+        dimension. It goes to the op that makes the value, as an attribute; a builder that has no use for it does nothing.
+        """
 
     def constant(self, value: int | float | bool, type: "dtype") -> Handle:
         """A constant: a scalar, or a tile with `value` everywhere where `type` is a block type."""
 
     def call(self, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """Evaluates a @jit function on values of the language, inlined at this place, and returns its result."""
+
+    # A builder that computes as it goes also has `concrete(value: tensor) -> int | float | bool`: Python's number for a
+    # scalar, which is what `if x:` and `range(n)` ask for. Without it those raise a TypeError.
 
 
 class _State(threading.local):

@@ -148,7 +148,7 @@ def _cast_float(value: tensor, target: dtype, rounding: str | None) -> tensor:
 def _cast_fp8e4b15(value: tensor, target: dtype) -> tensor:
     """fp8e4b15 is fp16 without the top bit of the exponent and with three bits of mantissa, so shifts convert it.
 
-    It has neither infinities nor NaN: what is too large becomes the largest, 1.875.
+    It has neither infinities nor NaN: what is too large becomes 1.75, the largest that Triton makes.
     """
     from naiad.language import arithmetic as a
     from naiad.language.compare import minimum
@@ -158,7 +158,7 @@ def _cast_fp8e4b15(value: tensor, target: dtype) -> tensor:
         half = a.or_(a.shl(a.and_(bits, 0x80), 8), a.shl(a.and_(bits, 0x7F), 7))
         return cast_to(bitcast_to(half, float16), target)
     bits = bitcast_to(cast_to(value, float16), uint16)
-    magnitude = minimum(a.and_(bits, 0x7FFF), 0x3F80)
+    magnitude = minimum(a.and_(bits, 0x7FFF), 0x3F00)
     odd = a.and_(a.lshr(magnitude, 7), 1)
     rounded = a.lshr(a.add(a.add(magnitude, 63, sanitize_overflow=False), odd, sanitize_overflow=False), 7)
     sign = a.lshr(a.and_(bits, 0x8000), 8)

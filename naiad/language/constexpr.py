@@ -24,7 +24,7 @@ class constexpr_type(base_type):
         return f"constexpr_type[{self.value}]"
 
     def mangle(self) -> str:
-        return repr(self)
+        return f"c{self.value}"
 
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
         return

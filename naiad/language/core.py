@@ -3,7 +3,6 @@
 Triton keeps its whole language in a module of this name, so every name of `triton.language` is found here too.
 """
 
-import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -23,7 +22,9 @@ def builtin(fn: F) -> F:
     A function that has a `_semantic` parameter is one of Triton's style: it gets its arguments as they are, and an object
     in `_semantic`.
     """
-    accepted = [name for name in COMPILER_KEYWORDS if name in inspect.signature(fn).parameters]
+    code = fn.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    accepted = [name for name in COMPILER_KEYWORDS if name in parameters]
 
     @wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

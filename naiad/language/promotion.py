@@ -106,27 +106,32 @@ def integer_promotion(a: dtype, b: dtype) -> dtype:
 
 
 def arithmetic_type(a: dtype, a_is_literal: bool, b: dtype, b_is_literal: bool, division: bool) -> dtype:
-    """The element type in which an operator on `a` and `b` computes. 16-bit floats divide in fp32."""
-    if a_is_literal != b_is_literal:
-        literal, other = (a, b) if a_is_literal else (b, a)
-        if literal.kind().value <= other.kind().value:
-            return float32 if division and other in (float16, bfloat16) else other
-    for wide in (float64, float32):
-        if wide in (a, b):
-            return wide
-    if float16 in (a, b):
-        return float32 if division else float16
-    if bfloat16 in (a, b):
-        return bfloat16 if a == b and not division else float32
-    if a.is_fp8() and b.is_fp8():
-        return a if a == b else float16
-    if not a.is_int() or not b.is_int():
-        raise TypeError(f"unexpected type {a} and {b}")
-    if division and a.int_signedness != b.int_signedness:
+    """The element type in which an operator on `a` and `b` computes. Floats narrower than fp32 divide in fp32."""
+    common = _common_type(a, a_is_literal, b, b_is_literal)
+    if division and common.is_floating() and common.primitive_bitwidth < 32:
+        return float32
+    if division and common.is_int() and a_is_literal == b_is_literal and a.int_signedness != b.int_signedness:
         raise TypeError(
             f"Cannot use /, #, or % with {a!r} and {b!r} because they have different signedness;"
             "this is unlikely to result in a useful answer. Cast them to the same signedness."
         )
+    return common
+
+
+def _common_type(a: dtype, a_is_literal: bool, b: dtype, b_is_literal: bool) -> dtype:
+    if a_is_literal != b_is_literal:
+        literal, other = (a, b) if a_is_literal else (b, a)
+        if literal.kind().value <= other.kind().value:
+            return other
+    for wide in (float64, float32, float16):
+        if wide in (a, b):
+            return wide
+    if bfloat16 in (a, b):
+        return bfloat16 if a == b else float32
+    if a.is_fp8() and b.is_fp8():
+        return a if a == b else float16
+    if not a.is_int() or not b.is_int():
+        raise TypeError(f"unexpected type {a} and {b}")
     return integer_promotion(a, b)
 
 

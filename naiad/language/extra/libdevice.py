@@ -1,0 +1,16 @@
+"""Functions of the target's device library; the names are those of CUDA's libdevice: sin, erfinv, j0, add_rz and so on, each made on its first use."""
+
+from typing import Any
+
+from naiad.language.extra import device_library as _library
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _library.function(name, None)
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return _library.names(None)
