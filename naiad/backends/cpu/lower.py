@@ -8,10 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.cpu import (
+    amx,
     lower_atomic,
     lower_casts,
     lower_control,
     lower_debug,
+    lower_dot,
     lower_elementwise,
     lower_memory,
     lower_vectors,
@@ -35,6 +37,7 @@ RULES = Rules.of(
     lower_memory.rules,
     lower_atomic.rules,
     lower_debug.rules,
+    lower_dot.rules,
 )
 FIRST_ARGUMENT = 4
 
@@ -60,6 +63,7 @@ def lower_function(function: Operation, out: Module, target: CpuTarget, messages
     for number, argument in enumerate(block.args):
         e.values[argument] = load_argument(e, argument, number)
     memory = place_arena(function, e)
+    prepare_tiles(function, e)
     used = axes_used(function)
     e.loop("%begin", "%end", "1", first_place(e, used), lambda i, place: one_program(e, block, used, place))
     e.jump("leave")
@@ -118,8 +122,18 @@ def one_program(e: CpuEmitter, block: object, used: int, place: list[str]) -> li
     return following
 
 
+def prepare_tiles(function: Operation, e: CpuEmitter) -> None:
+    """Sets the shapes of the tile registers for the whole launch, where its products agree on them."""
+    wanted = amx.shapes([lower_dot.dot_of(op, e) for op in function.walk() if op.name == "ttc.dot"])
+    e.uses_tiles, e.tiles_set = bool(wanted), len(wanted) == 1
+    for shape in wanted if e.tiles_set else ():
+        shape.load(e)
+
+
 def finish(e: CpuEmitter, memory: str) -> None:
-    """Frees the arena, orders streaming stores, and writes out what was printed."""
+    """Frees the arena and the tile registers, orders streaming stores, and writes out what was printed."""
+    if e.uses_tiles:
+        e.call("void", "llvm.x86.tilerelease", (), ())
     if e.fences:
         e.call("void", "llvm.x86.sse.sfence", (), ())
     if e.prints:

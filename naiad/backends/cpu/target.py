@@ -74,7 +74,9 @@ class CpuTarget:
 
     @cached_property
     def has_int8_dot(self) -> bool:
-        """vpdpbusd on registers of `vector_bytes`."""
+        """Dot products of four bytes: vpdpbusd on registers of `vector_bytes`, or sdot."""
+        if self.arch == "aarch64":
+            return "dotprod" in self.features
         return (self.has_avx512 and "avx512vnni" in self.features) or (self.has_avx2 and "avxvnni" in self.features)
 
     @cached_property
@@ -102,14 +104,13 @@ class CpuTarget:
             return "nounwind"
         return f'nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
 
-    def register_block(self, elements: int) -> tuple[int, int]:
-        """(rows, registers of columns) of the microkernel with one vector-by-scalar multiply-add a step, where a register
-        holds `elements` elements: as many accumulators as fit beside the operands."""
+    def register_block(self, method: str) -> tuple[int, int]:
+        """(rows, registers of columns) that a microkernel accumulates in: as many as fit beside its operands."""
         if self.has_avx512:
             return (4, 4)
         if self.arch == "aarch64":
             return (4, 4)
-        return (4, 2)
+        return (4, 2) if method == "fma" else (2, 4)
 
 
 @cache
