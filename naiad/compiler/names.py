@@ -1,0 +1,90 @@
+"""What a name means: a local value, a global that kernels may use, or one of Python's own functions."""
+
+import builtins
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from naiad import knobs
+from naiad.compiler.scope import Unavailable
+from naiad.errors import explain
+from naiad.language.constexpr import constexpr
+from naiad.language.core import is_builtin
+from naiad.language.function import Function
+from naiad.language.types import dtype
+from naiad.language.values import base_type, base_value
+
+if TYPE_CHECKING:
+    from naiad.compiler.generator import Generator
+
+__all__ = ["BUILTINS", "is_named_tuple", "lookup"]
+
+BUILTINS: dict[str, Any] = {
+    name: getattr(builtins, name)
+    for name in ("abs", "bool", "enumerate", "float", "getattr", "hasattr", "int", "isinstance", "issubclass", "len", "list",
+                 "max", "min", "print", "range", "reversed", "str", "sum", "tuple", "type", "zip")
+}  # fmt: skip
+"""Python's functions that kernels may call; calls.py says what the calls mean."""
+
+_MISSING = object()
+
+
+def lookup(g: "Generator", name: str) -> Any:
+    """The value of a name. Raises NameError, which says why there is none."""
+    value = g.scope.get(name, _MISSING)
+    if value is not _MISSING:
+        if isinstance(value, Unavailable):
+            raise explain(NameError(value.reason), advice=value.advice)
+        return value
+    value = g.globals.get(name, _MISSING)
+    if value is not _MISSING:
+        return _global(g, name, value)
+    value = BUILTINS.get(name, _MISSING)
+    if value is _MISSING:
+        raise explain(NameError(f"{name} is not defined"), advice=_similar(g, name))
+    return value
+
+
+def _global(g: "Generator", name: str, value: Any) -> Any:
+    if not is_allowed(name, value) and not knobs.compilation.allow_non_constexpr_globals:
+        message = (
+            f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access global "
+            "variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that this is different "
+            "from annotating a variable as constexpr (`x: triton.language.constexpr = 42`), which is not supported.  "
+            "Alternatively, set the envvar TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1, but we do not promise to support this forever."
+        )
+        advice = f"write `{name} = tl.constexpr(...)`, or pass it as an argument"
+        raise explain(NameError(message), found=f"{name} = {value!r:.60}", advice=advice)
+    if not isinstance(value, ModuleType):
+        g.unit.used_globals[name, g.function.__module__] = value
+    return value
+
+
+def is_allowed(name: str, value: Any) -> bool:
+    """Whether a kernel may use a global of this value: what cannot change its meaning between two compilations."""
+    return (
+        value is None
+        or isinstance(value, ModuleType | Function | constexpr | dtype | base_type)
+        or name in BUILTINS
+        or is_builtin(value)
+        or is_constexpr_function(value)
+        or is_named_tuple(value)
+        or (isinstance(value, type) and (issubclass(value, base_value) or getattr(value, "__triton_aggregate__", False)))
+        or str(getattr(value, "__module__", "")).startswith(("naiad.language", "triton.language"))
+    )
+
+
+def is_constexpr_function(value: Any) -> bool:
+    """Whether it was made by @triton.constexpr_function."""
+    return type(value).__name__ in ("ConstexprFunction", "BoundConstexprFunction")
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether it is a class made by NamedTuple or namedtuple."""
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
+def _similar(g: "Generator", name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, [*g.scope, *g.globals, *BUILTINS], n=1)
+    return f"did you mean {near[0]}?" if near else "define it before this line, or pass it as an argument"
