@@ -1,0 +1,1 @@
+"""Passes that work on ttir, ttgir and ttcir alike."""
