@@ -176,9 +176,9 @@ def x86_words() -> tuple[frozenset[str], str]:
     if fields := cpuinfo():
         return frozenset(fields.get("flags", "").split()), fields.get("vendor_id", "")
     if sys.platform == "darwin":
-        words = darwin_sysctl("machdep.cpu.features") + darwin_sysctl("machdep.cpu.leaf7_features")
+        said = darwin_sysctl("machdep.cpu.features") + darwin_sysctl("machdep.cpu.leaf7_features")
         spelled = {"avx1.0": "avx", "sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "lahf": "lahf_lm"}
-        return frozenset(spelled.get(word, word) for word in [*words, "abm", "lahf_lm"]), "GenuineIntel"
+        return frozenset(spelled.get(word, word) for word in [*said, "abm", "lahf_lm"]), "GenuineIntel"
     if sys.platform == "win32":
         present = ctypes.windll.kernel32.IsProcessorFeaturePresent  # 40: AVX2 (then with FMA and BMI), 41: AVX-512F
         v3 = frozenset(X86_FEATURES[f] for f in (V3 if present(40) else V2))

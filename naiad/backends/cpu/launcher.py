@@ -18,11 +18,14 @@ from typing import Any
 from naiad.backends.cpu import launcher_code
 from naiad.backends.cpu.code_cache import stored_object
 from naiad.backends.cpu.driver import HEADER_SLOTS, LoadedKernel, extents
-from naiad.backends.cpu.launcher_code import GUARD_WORDS, HEADER_WORDS, Class, Guard, Header
+from naiad.backends.cpu.guard_code import Class, Guard
+from naiad.backends.cpu.launcher_code import GUARD_WORDS, HEADER_WORDS, Header
 from naiad.backends.cpu.loader import LoadError, load
 from naiad.backends.cpu.pool import runner
 from naiad.backends.cpu.system import has_native_launcher
 from naiad.backends.cpu.torch_tensor import torch_tensors
+from naiad.language.constexpr import constexpr
+from naiad.language.function import Function
 
 INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 FROZEN = (int, float, complex, str, bytes, type(None), type)
@@ -78,8 +81,8 @@ def bind(
     those that no argument fills (defaults) stay so. A launch returns `handle`; a failed assertion raises.
     """
     code = native_code()
-    guards = [guard(argument) for argument in arguments]
-    if code is None or None in guards:
+    guards = [found for argument in arguments if (found := guard(argument)) is not None]
+    if code is None or len(guards) < len(arguments):
         return None
     names = [sys.intern(str(name)) for name in keywords]
     failed = functools.partial(LoadedKernel.failed, kernel)
@@ -94,9 +97,9 @@ def bind(
     }  # fmt: skip
     packed = [*header.values(), *[0] * (HEADER_WORDS - len(header)), *words, *map(id, names), x, y, z, 0]
     record = struct.pack(f"<{len(packed)}Q", *(word & 0xFFFFFFFFFFFFFFFF for word in packed)) + slots
-    kept = [(argument.value, type(argument.value)) for argument in arguments if not argument.kind.startswith("*")]
-    dtypes = [(type(a.value), a.value.dtype) for a in arguments if a.kind.startswith("*")]
-    return new_function(code.method, record, Owner(kernel, handle, fallback, failed, names, kept, dtypes))
+    # An array's class and dtype are compared with, not the array itself.
+    kept = [(type(a.value), a.value.dtype if is_pointer(a) else a.value) for a in arguments]
+    return new_function(code.method, record, Owner(kernel, handle, fallback, failed, names, kept))
 
 
 def guard(argument: Argument) -> tuple[int, ...] | None:
@@ -111,10 +114,10 @@ def guard(argument: Argument) -> tuple[int, ...] | None:
 def words_of(argument: Argument) -> tuple[int, ...] | None:
     """The kind of guard, and what it compares with."""
     value, kind = argument.value, argument.kind
+    if is_pointer(argument):
+        return array(argument) if argument.slot is not None else None
     if argument.slot is None or not isinstance(kind, str):
         return constant(value)
-    if kind.startswith("*"):
-        return array(argument)
     if type(value) is bool:
         return (Guard.BOOL,) if kind in ("i1", "u1") else None
     if type(value) is int and kind in INT_BITS:
@@ -123,6 +126,10 @@ def words_of(argument: Argument) -> tuple[int, ...] | None:
     if type(value) is float and kind in ("fp32", "fp64"):
         return (Guard.FLOAT32 if kind == "fp32" else Guard.FLOAT64,)
     return None
+
+
+def is_pointer(argument: Argument) -> bool:
+    return isinstance(argument.kind, str) and argument.kind.startswith("*")
 
 
 def constant(value: Any) -> tuple[int, ...] | None:
@@ -141,6 +148,10 @@ def never_changes(value: Any) -> bool:
     """Whether the object is the same value as long as it lives."""
     if type(value) is tuple:
         return all(map(never_changes, value))
+    if isinstance(value, constexpr):
+        return never_changes(value.value)
+    if isinstance(value, Function):  # a new source drops every launcher, a global that it reads does not
+        return not getattr(value, "used_global_vals", True)
     module = type(value).__module__
     is_dtype = type(value).__name__ == "dtype" and module.split(".")[0] in ("torch", "naiad")
     return is_dtype or isinstance(value, FROZEN)

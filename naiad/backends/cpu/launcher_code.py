@@ -10,6 +10,8 @@ No address of a Python object is in the text; what it names is bound when it is 
 
 import enum
 
+from naiad.backends.cpu.guard_code import ARRAYS, CONSTANTS, NUMBERS, Class, Guard
+
 HEADER_WORDS, GUARD_WORDS = 12, 6
 METHOD_FLAGS = 0x82  # METH_FASTCALL | METH_KEYWORDS
 NAMES = ("naiad_method", "naiad_enabled", "naiad_torch")
@@ -29,30 +31,6 @@ class Header(enum.IntEnum):
     FAILED = 8  # called with the status word when it is not 0; raises
     NAMES_AT = 9  # bytes from the record's start: names of the keywords,
     SLOTS_AT = 10  # and the slots as they are before arguments are filled in
-
-
-class Guard(enum.IntEnum):
-    """What an argument must be; the words that follow kind and slot."""
-
-    SAME = 0  # this object
-    SAME_INT = 1  # this object, or an int of this value (object, value)
-    SAME_FLOAT = 2  # a float of these bits (bits)
-    SAME_STR = 3  # this object, or an equal str (object)
-    INT = 4  # an int in a range (low, high, class)
-    FLOAT32 = 5  # any float, rounded to float32
-    FLOAT64 = 6  # any float
-    BOOL = 7  # True or False
-    NUMPY = 8  # an array of (type, dtype, class)
-    TORCH = 9  # a CPU tensor of (type, number of the dtype, class)
-
-
-class Class(enum.IntEnum):
-    """Which values of an int or an address were compiled for."""
-
-    ANY = 0
-    BY_16 = 1
-    NOT_BY_16 = 2  # nor 1
-    NOT_1 = 3
 
 
 DECLARATIONS = """
@@ -172,166 +150,6 @@ passed:
   %i1 = add i64 %i, 1
   br label %next
 """  # noqa: E501
-
-CONSTANTS = """
-SAME:
-  br i1 %identical, label %passed, label %miss
-SAME_INT:
-  br i1 %identical, label %passed, label %same_int_type
-same_int_type:
-  %si = icmp eq ptr %type, @PyLong_Type
-  br i1 %si, label %same_int_value, label %miss
-same_int_value:
-  %siv = call i64 @PyLong_AsLongLongAndOverflow(ptr %a, ptr %overflow)
-  %sio = load i32, ptr %overflow
-  %siw = load i64, ptr %w3
-  %si1 = icmp eq i64 %siv, %siw
-  %si2 = icmp eq i32 %sio, 0
-  %si3 = and i1 %si1, %si2
-  br i1 %si3, label %passed, label %miss
-SAME_FLOAT:
-  %sf = icmp eq ptr %type, @PyFloat_Type
-  br i1 %sf, label %same_float_bits, label %miss
-same_float_bits:
-  %sfv = call double @PyFloat_AsDouble(ptr %a)
-  %sfb = bitcast double %sfv to i64
-  %sfw = load i64, ptr %w2
-  %sf1 = icmp eq i64 %sfb, %sfw
-  br i1 %sf1, label %passed, label %miss
-SAME_STR:
-  br i1 %identical, label %passed, label %same_str_type
-same_str_type:
-  %ss = icmp eq ptr %type, @PyUnicode_Type
-  br i1 %ss, label %same_str_text, label %miss
-same_str_text:
-  %ssc = call i32 @PyUnicode_Compare(ptr %a, ptr %object)
-  %ss1 = icmp eq i32 %ssc, 0
-  br i1 %ss1, label %passed, label %miss
-"""
-
-NUMBERS = """
-INT:
-  %is_int = icmp eq ptr %type, @PyLong_Type
-  br i1 %is_int, label %int_value, label %miss
-int_value:
-  %int = call i64 @PyLong_AsLongLongAndOverflow(ptr %a, ptr %overflow)
-  %over = load i32, ptr %overflow
-  %fits = icmp eq i32 %over, 0
-  %low = load i64, ptr %w2
-  %high = load i64, ptr %w3
-  %above = icmp sge i64 %int, %low
-  %below = icmp sle i64 %int, %high
-  %in1 = and i1 %above, %below
-  %in2 = and i1 %in1, %fits
-  br i1 %in2, label %int_class, label %miss
-int_class:
-  %ic = load i64, ptr %w4
-  %i_low = and i64 %int, 15
-  %i_16 = icmp eq i64 %i_low, 0
-  %i_1 = icmp eq i64 %int, 1
-  %want_16 = icmp eq i64 %ic, BY_16
-  %want_not_16 = icmp eq i64 %ic, NOT_BY_16
-  %want_not_1 = icmp eq i64 %ic, NOT_1
-  %not_16 = xor i1 %i_16, true
-  %bad1 = and i1 %want_16, %not_16
-  %odd = or i1 %i_16, %i_1
-  %bad2 = and i1 %want_not_16, %odd
-  %bad3 = and i1 %want_not_1, %i_1
-  %bad12 = or i1 %bad1, %bad2
-  %bad = or i1 %bad12, %bad3
-  br i1 %bad, label %miss, label %store
-FLOAT32:
-  %is_f32 = icmp eq ptr %type, @PyFloat_Type
-  br i1 %is_f32, label %float32, label %miss
-float32:
-  %f32d = call double @PyFloat_AsDouble(ptr %a)
-  %f32 = fptrunc double %f32d to float
-  %f32b = bitcast float %f32 to i32
-  %single = zext i32 %f32b to i64
-  br label %store
-FLOAT64:
-  %is_f64 = icmp eq ptr %type, @PyFloat_Type
-  br i1 %is_f64, label %float64, label %miss
-float64:
-  %f64 = call double @PyFloat_AsDouble(ptr %a)
-  %double = bitcast double %f64 to i64
-  br label %store
-BOOL:
-  br label %bool
-bool:
-  %is_true = icmp eq ptr %a, @_Py_TrueStruct
-  br i1 %is_true, label %store, label %not_true
-not_true:
-  %is_false = icmp eq ptr %a, @_Py_FalseStruct
-  br i1 %is_false, label %store, label %miss
-"""
-
-# numpy's array: data at 16, dtype at 56 (its C interface, unchanged since 1.7 and in 2.x).
-# torch's tensor: its C interface is asked (torch_tensor.py); each of its functions gives 0 or an error.
-ARRAYS = """
-NUMPY:
-  %np_data_at = getelementptr i8, ptr %a, i64 16
-  %np_dtype_at = getelementptr i8, ptr %a, i64 56
-  %is_np = icmp eq ptr %type, %object
-  br i1 %is_np, label %np_dtype, label %miss
-np_dtype:
-  %np_d = load ptr, ptr %np_dtype_at
-  %np_w = load ptr, ptr %w3
-  %np_same = icmp eq ptr %np_d, %np_w
-  br i1 %np_same, label %np_data, label %miss
-np_data:
-  %np_address = load i64, ptr %np_data_at
-  br label %address_class
-TORCH:
-  %is_t = icmp eq ptr %type, %object
-  br i1 %is_t, label %t_owned, label %miss
-t_owned:                                ; the flag before it says whether the tensor is in the object or elsewhere
-  %t_offset = load i64, ptr @naiad_torch
-  %t_at = getelementptr i8, ptr %a, i64 %t_offset
-  %t_flag_at = getelementptr i8, ptr %a, i64 16
-  %t_flag = load i8, ptr %t_flag_at
-  %t_in_place = icmp eq i64 %t_offset, 16
-  %t_not_borrowed = icmp eq i8 %t_flag, 0
-  %t_fine = or i1 %t_in_place, %t_not_borrowed
-  br i1 %t_fine, label %t_device, label %miss
-t_device:
-  %t1 = getelementptr ptr, ptr @naiad_torch, i64 1
-  %t_get1 = load ptr, ptr %t1
-  %t_error1 = call i32 %t_get1(ptr %t_at, ptr %overflow)
-  %t_where = load i32, ptr %overflow
-  %t_bad1 = or i32 %t_error1, %t_where
-  %t_on_cpu = icmp eq i32 %t_bad1, 0
-  br i1 %t_on_cpu, label %t_dtype, label %miss
-t_dtype:
-  %t2 = getelementptr ptr, ptr @naiad_torch, i64 2
-  %t_get2 = load ptr, ptr %t2
-  %t_error2 = call i32 %t_get2(ptr %t_at, ptr %overflow)
-  %t_kind = load i32, ptr %overflow
-  %t_wanted = load i32, ptr %w3
-  %t_other = xor i32 %t_kind, %t_wanted
-  %t_bad2 = or i32 %t_error2, %t_other
-  %t_same = icmp eq i32 %t_bad2, 0
-  br i1 %t_same, label %t_data, label %miss
-t_data:
-  %t3 = getelementptr ptr, ptr @naiad_torch, i64 3
-  %t_get3 = load ptr, ptr %t3
-  %t_error3 = call i32 %t_get3(ptr %t_at, ptr %pointer)
-  %t_value = load i64, ptr %pointer
-  %t_good = icmp eq i32 %t_error3, 0
-  br i1 %t_good, label %address_class, label %miss
-address_class:
-  %address = phi i64 [ %np_address, %np_data ], [ %t_value, %t_data ]
-  %ac = load i64, ptr %w4
-  %a_low = and i64 %address, 15
-  %a_16 = icmp eq i64 %a_low, 0
-  %a_want = icmp eq i64 %ac, BY_16
-  %a_want_not = icmp eq i64 %ac, NOT_BY_16
-  %a_not = xor i1 %a_16, true
-  %a_bad1 = and i1 %a_want, %a_not
-  %a_bad2 = and i1 %a_want_not, %a_16
-  %a_bad = or i1 %a_bad1, %a_bad2
-  br i1 %a_bad, label %miss, label %store
-"""
 
 RUN = """
 run:

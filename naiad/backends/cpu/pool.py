@@ -9,9 +9,10 @@ import functools
 import os
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from naiad import knobs
 from naiad.backends.cpu import pool_code
@@ -27,7 +28,8 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 class Runner(Protocol):
     """Runs programs on threads. `address` is that of the native `naiad_pool_run`, 0 if this pool is not native."""
 
-    address: int
+    @property
+    def address(self) -> int: ...
 
     def run(self, kernel: int, programs: int, grain: int, arguments: int) -> None: ...
 
@@ -66,9 +68,9 @@ class NativePool:
     """The pool of `pool_code.py`."""
 
     address: int
-    configure: ctypes._CFuncPtr
-    started: ctypes._CFuncPtr
-    call: ctypes._CFuncPtr
+    configure: Callable[..., Any]
+    started: Callable[..., Any]
+    call: Callable[..., Any]
 
     def run(self, kernel: int, programs: int, grain: int, arguments: int) -> None:
         self.call(kernel, programs, grain, arguments)
@@ -94,7 +96,7 @@ def native_pool() -> NativePool:
     return pool
 
 
-def spins(pause: ctypes._CFuncPtr) -> int:
+def spins(pause: Callable[..., Any]) -> int:
     """How many pauses take SPIN_SECONDS (one takes 5 to 150 cycles, as the CPU likes)."""
     times = []
     for _ in range(3):
