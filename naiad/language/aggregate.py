@@ -5,7 +5,7 @@
         base: tl.tensor
         size: tl.constexpr = 64
 
-A constructor is made from the fields, parents' first, unless the class has an `__init__`; `__post_init__` runs after it.
+A constructor is made from the fields, parents' first, unless the class has `__init__`. `__post_init__` runs after it.
 """
 
 import inspect

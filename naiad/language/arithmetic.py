@@ -41,7 +41,9 @@ def by_kind(type: dtype, floating: str, signed: str, unsigned: str) -> str:
 def _checked(function: Callable[..., tensor], name: str, a: tensor, b: tensor, sanitize: bool) -> None:
     """With the option sanitize_overflow: asserts that the integer result, computed in 64 bits, fits the type."""
     type = a.dtype
-    if not (sanitize and type.is_int() and type.int_bitwidth < 64 and getattr(builder().options, "sanitize_overflow", False)):
+    if not (
+        sanitize and type.is_int() and type.int_bitwidth < 64 and getattr(builder().options, "sanitize_overflow", False)
+    ):
         return
     from naiad.language.compare import compare
     from naiad.language.debug import device_assert

@@ -85,7 +85,9 @@ def atomic_cas(pointer: tensor, cmp: Any, val: Any, sem: str | None = None, scop
 
 @member
 @builtin
-def atomic_xchg(pointer: tensor, val: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> tensor:
+def atomic_xchg(
+    pointer: tensor, val: Any, mask: Any = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
     """Writes `val`."""
     value, lanes = _arguments(pointer, val, mask, "xchg")
     return _update("exch", pointer, value, lanes, _order(sem, scope))

@@ -1,4 +1,4 @@
-"""Block pointers: a pointer to a tile within a larger tensor, with shape, strides and offsets. Deprecated by descriptors."""
+"""Block pointers: a pointer to a tile in a larger tensor, with shape, strides and offsets."""
 
 from collections.abc import Sequence
 from typing import Any

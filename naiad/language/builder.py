@@ -1,8 +1,8 @@
 """What `language` needs of whoever evaluates it: the protocol of the two builders, and which one is at work.
 
-The functions of the language type their arguments and then say `builder().emit("arith.addi", (a, b), int32)`. The compiler
-answers by making an op of that name in the IR (`compiler/builder.py`), the interpreter by computing it with numpy
-(`runtime/interpreter.py`): one semantic layer, two builders.
+The functions of the language type their arguments and then say `builder().emit("arith.addi", (a, b), int32)`. The
+compiler answers by making an op of that name in the IR (`compiler/builder.py`), the interpreter by computing it with
+numpy (`runtime/interpreter`): one semantic layer, two builders.
 """
 
 import threading
@@ -20,7 +20,7 @@ Handle: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Body:
-    """The region of an op: `build` gets one handle per type of `arguments` and returns the handles that the region gives."""
+    """The region of an op: `build` gets a handle per type of `arguments` and returns those that the region gives."""
 
     arguments: Sequence["dtype"]
     build: Callable[[Sequence[Handle]], Sequence[Handle]]
@@ -46,7 +46,7 @@ class Builder(Protocol):
 
     def annotate(self, handle: Handle, name: str, values: tuple[int, ...]) -> None:
         """Notes a promise of the programmer about a value: tt.divisibility, tt.contiguity or tt.constancy, one number a
-        dimension. It goes to the op that makes the value, as an attribute; a builder that has no use for it does nothing.
+        dimension. It goes to the op that makes the value, as an attribute; a builder may do nothing.
         """
 
     def constant(self, value: int | float | bool, type: "dtype") -> Handle:

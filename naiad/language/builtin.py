@@ -10,7 +10,7 @@ __all__ = ["builtin", "is_builtin", "must_use_result", "unwrap"]
 
 
 def must_use_result(x: Any, s: Any = True) -> Any:
-    """Marks a function whose result must be used; a text says why in the error. Use as a decorator, with or without text."""
+    """A decorator, with or without a text for the error: the result of the function must be used."""
     if isinstance(x, str):
         message = x
         decorate: Callable[[Any], Any] = lambda fn: must_use_result(fn, message)  # noqa: E731

@@ -10,7 +10,7 @@ from naiad.language.function import COMPILER_KEYWORDS, Function
 
 
 class ConstexprFunction:
-    """Calls `fn` with constexpr taken off its arguments. `function` holds its source, which is part of a kernel's key."""
+    """Calls `fn` with constexpr taken off its arguments. `function` has its source, part of a kernel's key."""
 
     __triton_builtin__ = True
 

@@ -19,8 +19,8 @@ TRITON_BUILTIN = "__triton_builtin__"
 def builtin(fn: F) -> F:
     """Makes `fn` a function of the language: called while a kernel is compiled, with constexpr taken off its arguments.
 
-    A function that has a `_semantic` parameter is one of Triton's style: it gets its arguments as they are, and an object
-    in `_semantic`.
+    A function that has a `_semantic` parameter is one of Triton's style: it gets its arguments as they are, and an
+    object in `_semantic`.
     """
     code = fn.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

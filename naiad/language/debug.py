@@ -53,7 +53,7 @@ def _prefix(text: str, has_values: bool) -> str:
 
 @builtin
 def device_assert(cond: Any, msg: str = "", mask: Any = None) -> None:
-    """Stops the kernel with `msg` where `cond` is false (and `mask`, if there is one, true). Only with the option `debug`."""
+    """With the option `debug`: stops the kernel with `msg` where `cond` is false (and `mask`, if given, true)."""
     if not getattr(builder().options, "debug", False):
         return
     holds = to_tensor(cond)

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from typing import Any
 
 from naiad import knobs
 from naiad.language.builder import builder
@@ -161,9 +160,7 @@ def _imprecise(a: tensor, b: tensor, wanted: int | None) -> int:
     return wanted
 
 
-def _dot(
-    a: tensor, b: tensor, acc: tensor | None, precision: str, imprecise: int | None, out_dtype: dtype
-) -> tensor:
+def _dot(a: tensor, b: tensor, acc: tensor | None, precision: str, imprecise: int | None, out_dtype: dtype) -> tensor:
     _check_operand_types(a, b)
     a, b = _without_foreign_fp8(a, b)
     _check_least_size(a, b)
@@ -209,8 +206,8 @@ def dot_scaled(
 ) -> tensor:
     """The product of two tiles in microscaling formats, plus `acc`.
 
-    Formats: "e2m1" (two in a uint8, along K unless `k_pack` is false), "e4m3", "e5m2", "bf16", "fp16". Scales: one a group of
-    32 elements along K as an uint8 exponent (e8m0), or a group of 16 as fp8e4nv; lhs_scale (M, K / group), rhs_scale (N, K / group).
+    Formats: "e2m1" (two in a uint8, along K unless `k_pack` is false), "e4m3", "e5m2", "bf16", "fp16". Scales: an uint8
+    exponent (e8m0) for 32 elements along K, or an fp8e4nv for 16; shapes (M, K / 32) and (N, K / 32), or 16.
     """
     a, b = _as_format(lhs, lhs_format), _as_format(rhs, rhs_format)
     for packed, format in ((lhs_k_pack, lhs_format), (rhs_k_pack, rhs_format)):
@@ -269,9 +266,7 @@ def _group(scale: tensor) -> int:
 
 def _check_scales(lhs: tensor | None, rhs: tensor | None, m: int, n: int, k: int) -> None:
     if lhs is not None and rhs is not None and _group(lhs) != _group(rhs):
-        raise AssertionError(
-            f"Operands must have the same scale factor; (lhs: {_group(lhs)} vs rhs: {_group(rhs)})"
-        )
+        raise AssertionError(f"Operands must have the same scale factor; (lhs: {_group(lhs)} vs rhs: {_group(rhs)})")
     for name, scale, rows in (("lhs_scale", lhs, m), ("rhs_scale", rhs, n)):
         if scale is None:
             continue

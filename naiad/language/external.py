@@ -14,7 +14,9 @@ Symbols = dict[tuple[dtype, ...], tuple[str, dtype]]
 
 
 @builtin
-def inline_asm_elementwise(asm: str, constraints: str, args: Sequence[Any], dtype: Any, is_pure: bool, pack: int) -> Any:
+def inline_asm_elementwise(
+    asm: str, constraints: str, args: Sequence[Any], dtype: Any, is_pure: bool, pack: int
+) -> Any:
     """Runs assembly of the target on each group of `pack` elements of the tiles `args`, which are broadcast.
 
     `dtype`: the type of the result, or a tuple of types for several. Elements of less than 4 bytes share registers.
@@ -46,7 +48,7 @@ def extern_elementwise(
 
 
 def call_symbol(library: str, path: str, values: list[tensor], symbols: Symbols, pure: bool = True) -> tensor:
-    """The function for the types of `values`, which are brought to one type where there is none for them as they are."""
+    """The function for the types of `values`; where there is none, they are brought to one type."""
     if not symbols:
         raise ValueError("arg_type_symbol_dict is empty")
     count = len(next(iter(symbols)))

@@ -1,7 +1,7 @@
 """Functions that the compiler reads: a Python function with its source, syntax tree and parameters.
 
-`@triton.jit` (runtime/jit.py) makes them from the user's functions, `@library` from those of the language that are written
-in the language itself. Calling one while a builder is at work evaluates it there.
+`@triton.jit` (runtime/jit.py) makes them from the user's functions, `@library` from those of the language that are
+written in the language itself. Calling one while a builder is at work evaluates it there.
 """
 
 import ast

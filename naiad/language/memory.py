@@ -58,7 +58,8 @@ def load(
 ) -> tensor:
     """Reads what `pointer` points at.
 
-    `pointer` is a scalar, a tile of pointers, or a block pointer. Lanes whose `mask` is false touch no memory and give `other`.
+    `pointer` is a scalar, a tile of pointers, or a block pointer. Lanes whose `mask` is false touch no memory and give
+    `other`.
     Of a block pointer, the dimensions in `boundary_check` are checked, and what is outside gives `padding_option`
     ("zero" or "nan").
     """
@@ -202,8 +203,6 @@ def _store_block(
     if block.shape != dimensions(value):
         raise AssertionError(f"Block shape({list(block.shape)}) and value shape({list(dimensions(value))}) mismatch")
     if block.element_ty != value.dtype:
-        raise AssertionError(
-            f"Block element type({block.element_ty}) and value element type({value.dtype}) mismatch"
-        )
+        raise AssertionError(f"Block element type({block.element_ty}) and value element type({value.dtype}) mismatch")
     checked = checked_dimensions(boundary_check, block.shape)
     builder().emit("tt.store", (pointer.handle, value.handle), boundaryCheck=checked, **attributes)

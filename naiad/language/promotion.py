@@ -53,7 +53,7 @@ POINTERS = Allow(left_pointer=True, right_pointer=True)
 
 
 def literal_type(value: Any) -> dtype:
-    """The type of a Python number: the first of int32, uint32, int64, uint64 that holds an int; fp32 for a float in its range."""
+    """The type of a Python number: the first of int32, uint32, int64, uint64 that holds it; fp32 in its range."""
     if isinstance(value, bool):
         return int1
     if isinstance(value, numbers.Integral):

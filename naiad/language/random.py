@@ -1,4 +1,6 @@
-"""Random numbers from counters: Philox (Salmon, Moraes, Dror, Shaw: Parallel random numbers, SC 2011), bit by bit as Triton's.
+"""Random numbers from counters: Philox, bit by bit as Triton's.
+
+Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011.
 
 `offset` numbers the draws: the same seed and offset give the same number, in any program and on any machine.
 """

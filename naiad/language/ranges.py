@@ -1,4 +1,4 @@
-"""What loops iterate over in a kernel: range with hints to the compiler, static_range that is unrolled, condition of a while.
+"""What loops iterate over in a kernel: range with hints, static_range that is unrolled, condition of a while.
 
 The code generator reads their fields. In the interpreter, where Python runs the loop, they are iterators.
 """
@@ -20,7 +20,7 @@ def _iterate(start: Any, end: Any, step: Any, name: str) -> Iterator[Any]:
 
 
 class static_range(base_value):
-    """Counts from `arg1` to `arg2` (or from 0 to `arg1`) by `step`, all known when the kernel is compiled; the loop is unrolled."""
+    """Counts from `arg1` to `arg2` (or from 0 to `arg1`) by `step`, all constants; the loop is unrolled."""
 
     def __init__(self, arg1: Any, arg2: Any = None, step: Any = None) -> None:
         arg2, step = (None if unwrap(value) is None else value for value in (arg2, step))

@@ -1,4 +1,4 @@
-"""Functions that combine elements: reduce, associative_scan, map_elementwise, histogram. The combiner is a @jit function."""
+"""Functions that combine elements by a @jit function: reduce, associative_scan, map_elementwise; and histogram."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -96,7 +96,7 @@ def _promote_bfloat16_to_float32(t: Any) -> tensor:
 @member
 @builtin
 def associative_scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False) -> Any:
-    """Running combinations along `axis`: element i of the result combines elements 0 to i (from the end with `reverse`).
+    """Running combinations along `axis`: element i combines elements 0 to i (from the end with `reverse`).
 
     The earlier element is always the left operand of the combiner.
     """
@@ -113,8 +113,10 @@ def associative_scan(input: Any, axis: int, combine_fn: Any, reverse: bool = Fal
 
 @builtin
 def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
-    """`scalar_fn` on each element of the tiles, which are broadcast; it may branch. With `pack` it gets that many at a time:
-    all of the first argument, then all of the second, and gives its results in the same order.
+    """`scalar_fn` on each element of the tiles, which are broadcast; it may branch.
+
+    With `pack` it gets that many at a time: all of the first argument, then all of the second; its results come in the
+    same order.
     """
     if not args:
         raise AssertionError("map_elementwise must have at least 1 input tensor")
@@ -144,7 +146,7 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
 @member
 @builtin
 def histogram(input: tensor, num_bins: int, mask: Any = None) -> tensor:
-    """How many elements of a one-dimensional integer tile equal 0, 1, ..., num_bins - 1; those whose mask is false do not count."""
+    """How many elements (whose mask is true) of a one-dimensional integer tile equal 0, 1, ..., num_bins - 1."""
     if len(dimensions(input)) != 1:
         raise AssertionError("histogram only supports 1D input")
     if not input.dtype.is_int():

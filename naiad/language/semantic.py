@@ -1,4 +1,4 @@
-"""What a user's own @builtin in Triton's style finds in `_semantic`: the builder, and functions of the language by name."""
+"""What a user's own @builtin in Triton's style finds in `_semantic`: the builder, and functions by name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Functions that move elements without changing them: reshape, permute, broadcast, join, split, cat, gather, flip, indexing."""
+"""Functions that move elements: reshape, permute, broadcast, join, split, cat, gather, flip, indexing."""
 
 import builtins
 import math

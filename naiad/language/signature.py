@@ -8,7 +8,9 @@ from naiad.language.descriptors import tensor_descriptor_type
 from naiad.language.tuples import tuple_type
 from naiad.language.types import block_type, dtype, int1, int32, int64, pointer_type
 
-_INTEGERS = {f"{kind}{bits}": f"{name}{bits}" for kind, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)}
+_INTEGERS = {
+    f"{kind}{bits}": f"{name}{bits}" for kind, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)
+}
 
 
 def str_to_ty(name: Any, c: Any = None) -> Any:

@@ -24,7 +24,7 @@ def sort(x: tensor, dim: int | None = None, descending: bool = False) -> tensor:
 @member
 @builtin
 def topk(x: tensor, k: int, dim: int | None = None, descending: bool = True) -> tensor:
-    """The `k` largest elements along `dim`, in descending order; the smallest, in ascending order, if `descending` is false."""
+    """The `k` largest along `dim`, in descending order; the smallest, ascending, if `descending` is false."""
     axis, rank = _axis(x, dim), len(dimensions(x))
     if not isinstance(k, int) or not 1 <= k <= dimensions(x)[axis]:
         raise ValueError(f"topk: k must be between 1 and {dimensions(x)[axis]}, got {k}")

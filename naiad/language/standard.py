@@ -1,15 +1,13 @@
 """The library that is written in the language itself: sums, extrema, scans, softmax, zeros. Sorting is in sort.py.
 
-max and min skip NaN (a NaN comes out where there is nothing else), argmax and argmin too: the index is that of the extreme number,
-the first of equals with `tie_break_left`. bf16 and narrow types are compared and summed in 32 bits.
+max and min skip NaN (a NaN comes out where there is nothing else), argmax and argmin too: the index is that of the
+extreme number, the first of equals with `tie_break_left`. bf16 and narrow types are compared and summed in 32 bits.
 """
 
 from naiad.language import core, math
 from naiad.language.compare import maximum, minimum
 from naiad.language.constexpr_function import constexpr_function
-from naiad.language.core import constexpr
 from naiad.language.function import library
-from naiad.language.promotion import to_tensor
 from naiad.language.reduce import _promote_bfloat16_to_float32, _reduce_with_indices, associative_scan, reduce
 from naiad.language.tensor import member
 from naiad.language.types import float32, int32, uint32
@@ -43,7 +41,7 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
 
 @library
 def swizzle2d(i, j, size_i, size_j, size_g):
-    """The place of (i, j) when a row-major `size_i x size_j` grid is walked in groups of `size_g` rows, by columns in a group."""
+    """Where (i, j) of a row-major grid goes when it is walked in groups of `size_g` rows, by columns in a group."""
     linear = i * size_j + j
     in_group = size_g * size_j
     first_row = linear // in_group * size_g
@@ -117,7 +115,7 @@ def _elementwise_min(a, b):
     return minimum(a, b)
 
 
-# A NaN loses against any number, on either side: `x != x` says that x is NaN. So the order of combination does not matter.
+# A NaN loses against any number, on either side (`x != x`: x is NaN), so the order of combination does not matter.
 
 
 @library

@@ -8,7 +8,7 @@ __all__ = ["current_target"]
 
 
 def current_target() -> Any:
-    """The target that is compiled for, or else that of the active driver: backend, arch, warp_size. None without either."""
+    """The target that is compiled for, else that of the active driver (backend, arch, warp_size), else None."""
     from naiad.language.builder import builder, is_building
 
     target = getattr(builder().options, "target", None) if is_building() else None

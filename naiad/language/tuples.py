@@ -57,7 +57,7 @@ class tuple_type(base_type):
 
 
 class tuple(base_value):
-    """Items that are values of the language; a Python object becomes a constexpr. Fields of a named tuple are attributes."""
+    """Items that are values of the language (Python objects are constexpr); named fields are attributes."""
 
     _is_language_tuple = True
 

@@ -1,4 +1,4 @@
-"""The types of the language: scalars, pointers and tiles. All are hashable values; signedness lives here, not in the IR."""
+"""The types of the language: scalars, pointers and tiles. All are values; signedness is here, not in the IR."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """The two roots of the language: `base_value`, what a name in a kernel may hold, and `base_type`, its type.
 
-A value is a tree whose leaves are handles of the builder. The code generator takes values apart where they cross a region
-(loops, branches, calls) with `_flatten_ir`, and puts them together again from new handles with `_unflatten_ir` of the type.
+A value is a tree whose leaves are handles of the builder. The code generator takes values apart where they cross a
+region (loops, branches, calls) with `_flatten_ir`, and makes them again from new handles with `_unflatten_ir` of the
+type.
 The underscored names are Triton's: classes that users derive from these implement them.
 """
 

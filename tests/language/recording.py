@@ -1,4 +1,4 @@
-"""A builder that writes down what it is asked to emit: handles are small numbers, so that tests can say what came out."""
+"""A builder that writes down what it is asked to emit, so that tests can say what came out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Functions of one target or another: tl.extra.cuda, tl.extra.hip, tl.extra.cpu; and libdevice, which every target has."""
+"""Functions of one target: tl.extra.cuda, tl.extra.hip, tl.extra.cpu; and libdevice, which every target has."""
 
 from naiad.language.extra import cpu, cuda, hip, libdevice
 

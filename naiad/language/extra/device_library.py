@@ -22,7 +22,7 @@ def table(library: str) -> dict[str, Symbols]:
 
 @cache
 def function(name: str, library: str | None) -> Callable[..., tensor]:
-    """The function `name` of a library, or of that of the target where `library` is None. Raises KeyError if none has it."""
+    """The function `name` of a library, of that of the target where it is None. Raises KeyError if none has it."""
     if not any(name in table(candidate) for candidate in ([library] if library else _TABLES)):
         raise KeyError(name)
 

@@ -1,4 +1,4 @@
-"""Functions of the target's device library; the names are those of CUDA's libdevice: sin, erfinv, j0, add_rz and so on, each made on its first use."""
+"""Functions of the target's device library, under the names of CUDA's libdevice: sin, erfinv, j0, add_rz and so on."""
 
 from typing import Any
 

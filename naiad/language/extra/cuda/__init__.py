@@ -1,4 +1,4 @@
-"""Functions of NVIDIA GPUs: clocks, the place on the machine, and dependent launches (griddepcontrol, sm_90 and later)."""
+"""Functions of NVIDIA GPUs: clocks, the place on the machine, dependent launches (griddepcontrol, from sm_90 on)."""
 
 from typing import Any
 
