@@ -80,6 +80,9 @@ class NumpyBuilder:
     def call(self, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
         return self._call(function, arguments, keywords)
 
+    def annotate(self, handle: Any, name: str, value: Any) -> None:
+        """Promises to the compiler (tl.multiple_of, ...) change nothing here."""
+
     def concrete(self, value: Any) -> Any:
         """The number that a scalar, or a tile of one element, holds. Raises NotOneNumber for other tiles."""
         tile = np.asarray(value.handle)

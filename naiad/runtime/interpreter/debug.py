@@ -13,14 +13,18 @@ from naiad.runtime.interpreter.tiles import Tile
 
 
 def print_tiles(
-    builder: Any, operands: Sequence[Tile], type: Any = None, prefix: str = "", hex: bool = False, **more: Any
+    builder: Any,
+    operands: Sequence[Tile],
+    type: Any = None,
+    prefix: str = "",
+    hex: bool = False,
+    isSigned: Sequence[int] = (),
 ) -> None:
     """One line an element: `pid (0, 0, 0) idx (  3) x: 7`, in the format of the compiled kernel."""
     pid = "pid ({}, {}, {})".format(*builder.program)
     if not operands:
         print(f"{pid}{prefix}")
-    signs = more.get("is_signed") or more.get("isSigned") or [True] * len(operands)
-    for number, (tile, signed) in enumerate(zip(operands, signs, strict=False)):
+    for number, (tile, signed) in enumerate(zip(operands, isSigned, strict=True)):
         tile = np.asarray(tile)
         label = f"{prefix}(operand {number}) " if len(operands) > 1 else prefix
         widths = [len(str(size - 1)) for size in tile.shape]
@@ -39,10 +43,9 @@ def _text(value: Any, hex: bool, signed: bool) -> str:
     return str(number if signed else number % 2**bits)
 
 
-def check(builder: Any, operands: Sequence[Tile], type: Any = None, message: str = "", **more: Any) -> None:
-    """Raises where an element of the condition is false (and its mask is true)."""
-    condition, mask = (*operands, None)[:2]
-    bad = ~np.asarray(condition, bool) if mask is None else ~np.asarray(condition, bool) & np.asarray(mask, bool)
+def check(builder: Any, operands: Sequence[Tile], type: Any = None, message: str = "") -> None:
+    """Raises where an element of the condition is false."""
+    bad = ~np.asarray(operands[0])
     if bad.any():
         where = ", ".join(map(str, np.argwhere(bad)[0])) if bad.ndim else ""
         lane = f" at idx ({where})" if where else ""

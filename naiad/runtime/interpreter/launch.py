@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from naiad.errors import InterpreterError, TritonError
+from naiad.errors import InterpreterError
 from naiad.language.builder import building
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.function import Function
 from naiad.runtime.interpreter import place
 from naiad.runtime.interpreter.arguments import Arguments
 from naiad.runtime.interpreter.builder import NumpyBuilder, Options
+from naiad.runtime.interpreter.errors import DeviceAssertionError
 from naiad.runtime.interpreter.rewrite import interpreted
 
 
@@ -36,18 +37,16 @@ def _run(fn: Function, builder: NumpyBuilder, values: dict[str, Any]) -> None:
         builder.program = program[::-1]
         try:
             body(*positional, **keywords)
-        except TritonError:
-            raise
         except Exception as error:
+            if isinstance(error, DeviceAssertionError):  # it says itself where it is
+                raise
             raise _explained(error, builder.program) from error
 
 
-def _explained(error: Exception, program: tuple[int, int, int]) -> Exception:
-    """A failed device_assert says itself where it is; other errors become an InterpreterError with the place."""
-    if isinstance(error, AssertionError) and isinstance(error, RuntimeError):
-        return error
-    text = f"{place.of(error)}\n{type(error).__name__}: {error}\nin program {program}"
-    return InterpreterError(text)
+def _explained(error: Exception, program: tuple[int, int, int]) -> InterpreterError:
+    """The error with its place in the kernel."""
+    reason = str(error) if isinstance(error, InterpreterError) else f"{type(error).__name__}: {error}"
+    return InterpreterError(f"{place.of(error)}\n{reason}\nin program {program}")
 
 
 def _call_form(fn: Function, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
