@@ -6,26 +6,28 @@ The code is for any CPU of the architecture, so that machines may share the fold
 import hashlib
 import os
 import tempfile
+from collections.abc import Collection, Mapping
 
 import naiad
 from naiad import knobs
+from naiad.backends.cpu.elf import Image
 from naiad.backends.cpu.host import described, host
+from naiad.backends.cpu.loader import NOTHING, LoadError, load
 
 
-def stored_object(text: str) -> bytes:
-    """The object of the LLVM text: from the cache folder, else compiled (which imports llvmlite) and stored there."""
+def native_image(text: str, names: Collection[str], externals: Mapping[str, int] = NOTHING) -> Image:
+    """The code of the LLVM text, loaded (loader.load says how): from the cache folder, else compiled and stored there."""
     triple = host().triple
     version = getattr(naiad, "__version__", "")
     key = hashlib.sha256("\0".join((version, triple, text)).encode()).hexdigest()[:32]
     path = os.path.join(knobs.cache.dir, "native", f"{key}.o")
     try:
         with open(path, "rb") as stored:
-            return stored.read()
-    except OSError:
-        pass
-    obj = compiled(text)
-    store(path, obj)
-    return obj
+            return load(stored.read(), names, externals)
+    except (OSError, LoadError):  # not there, or damaged
+        obj = compiled(text)
+        store(path, obj)
+        return load(obj, names, externals)
 
 
 def compiled(text: str) -> bytes:

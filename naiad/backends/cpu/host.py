@@ -127,7 +127,7 @@ def host() -> HostCPU:
         name = [name for name, has in table.items() if features.issuperset(has)][-1]
         return described(name, features, host_triple("x86_64"))
     if machine in ("aarch64", "arm64"):
-        words = cpuinfo().get("Features", "fp asimd").split()
+        words = frozenset(cpuinfo().get("Features", "fp asimd").split())
         features = frozenset(f for f, word in ARM_FEATURES.items() if word in words)
         name = "apple-m1" if sys.platform == "darwin" else "generic"
         return described(name, features, host_triple("aarch64"))

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from naiad.backends.cpu import launcher_code
-from naiad.backends.cpu.code_cache import stored_object
+from naiad.backends.cpu.code_cache import native_image
 from naiad.backends.cpu.driver import HEADER_SLOTS, LoadedKernel, extents
 from naiad.backends.cpu.guard_code import Class, Guard
 from naiad.backends.cpu.launcher_code import GUARD_WORDS, HEADER_WORDS, Header
-from naiad.backends.cpu.loader import LoadError, load
 from naiad.backends.cpu.pool import runner
 from naiad.backends.cpu.system import has_native_launcher
 from naiad.backends.cpu.torch_tensor import torch_tensors
@@ -209,11 +208,8 @@ def native_code() -> Code | None:
     """The launcher's code in memory; None where the platform has none."""
     if not has_native_launcher():
         return None
-    try:
-        pool = {"naiad_pool_run": runner().address}
-        image = load(stored_object(launcher_code.launcher_text(bytes.__basicsize__ - 1)), launcher_code.NAMES, pool)
-    except LoadError:
-        return None
+    pool = {"naiad_pool_run": runner().address}
+    image = native_image(launcher_code.launcher_text(bytes.__basicsize__ - 1), launcher_code.NAMES, pool)
     # Launchers may be called until the interpreter is gone: the code is never unloaded.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(image.memory))
     method, enabled, torch = (image.address(name) for name in launcher_code.NAMES)

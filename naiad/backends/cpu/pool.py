@@ -16,9 +16,8 @@ from typing import Any, Protocol
 
 from naiad import knobs
 from naiad.backends.cpu import pool_code
-from naiad.backends.cpu.code_cache import stored_object
+from naiad.backends.cpu.code_cache import native_image
 from naiad.backends.cpu.host import host
-from naiad.backends.cpu.loader import LoadError, load
 from naiad.backends.cpu.system import has_native_pool
 
 SPIN_SECONDS = 200e-6
@@ -55,12 +54,7 @@ def quota(cores: int) -> int:
 @functools.cache
 def runner() -> Runner:
     """This process's pool."""
-    if has_native_pool():
-        try:
-            return native_pool()
-        except LoadError:  # code may not be made executable here; kernels will say so
-            pass
-    return PythonPool(thread_count())
+    return native_pool() if has_native_pool() else PythonPool(thread_count())
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class NativePool:
 def native_pool() -> NativePool:
     """Loads the pool; its threads start with the first launch that needs them."""
     text = pool_code.pool_text("x86_64" if host().is_x86 else "aarch64")
-    image = load(stored_object(text), pool_code.NAMES)
+    image = native_image(text, pool_code.NAMES)
     # Detached threads run this code until the process is gone: it is never unloaded, not even at exit.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(image.memory))
     i64, pointer = ctypes.c_int64, ctypes.c_void_p

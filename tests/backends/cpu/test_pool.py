@@ -155,6 +155,17 @@ def test_the_second_process_does_not_import_llvm(tmp_path):
     assert [line.split() for line in said] == [["True"], ["False"]]
 
 
+def test_damaged_files_are_compiled_again(tmp_path, monkeypatch):
+    from naiad.backends.cpu.code_cache import native_image
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    assert native_image(COUNT, ["count"])
+    [file] = (tmp_path / "native").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100])
+    assert native_image(COUNT, ["count"]) and file.read_bytes() == whole
+
+
 def test_thread_count_follows_the_environment(monkeypatch):
     monkeypatch.setenv("NAIAD_NUM_THREADS", "3")
     assert pool.thread_count() == 3
