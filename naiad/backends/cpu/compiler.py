@@ -81,7 +81,7 @@ class CPUBackend(BaseBackend):
         from naiad.ir.registry import context
         from naiad.passes.ttir import TTIR
 
-        TTIR.run(context(), module)
+        TTIR.run(module, context())
         return module
 
     def make_ttcir(self, module: Any, metadata: dict[str, Any]) -> Any:

@@ -241,7 +241,7 @@ def _pack_columns(tiles: Tiles, b: SSAValue, at: Sequence[SSAValue], base: SSAVa
     walk(tiles, Shape((n, k), 1, count), body, 2)
     words = k // plan.pack
     word = plan.b_type if plan.pack == 1 else i32
-    source, target = (w.pure("tt.bitcast", (p,), pointer(word)) for p in (columns.ptr, base))
+    source, target = ((p if plan.pack == 1 else w.pure("tt.bitcast", (p,), pointer(word))) for p in (columns.ptr, base))
     sizes = {"m": int_attr(plan.nr, 64), "n": int_attr(words, 64)}
     with w.count(n // plan.nr) as panel:
         offset = w.mul(panel.index, w.index(plan.nr * words))

@@ -6,11 +6,11 @@ costly and read by several nests, in a deeper loop, or once per row of a broadca
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from naiad.analysis.strides import Strides
 from naiad.ir.base import shape
 
 VIRTUAL = frozenset({
@@ -26,6 +26,9 @@ COST = {"tt.load": 1.0, "arith.divf": 5.0, "tt.precise_divf": 5.0, "tt.precise_s
         "math.absf": 1.0, "math.floor": 1.0, "math.ceil": 1.0, "math.fma": 1.0, "math.absi": 1.0}  # fmt: skip
 FREE = frozenset({"tt.splat", "tt.make_range", "tt.expand_dims", "tt.broadcast", "tt.trans", "tt.addptr", "arith.constant",
                   "arith.extsi", "tt.bitcast", "ub.poison"})  # fmt: skip
+DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"})
+INDEX_OPS = DIVISIONS | {"arith.addi", "arith.subi", "arith.muli", "arith.extsi"}
+"""Cheap on sequences, which stay (base, step)."""
 WRITES = frozenset({"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "gpu.barrier", "ttg.local_barrier", "ttg.barrier", "tt.call"})
 SHARED, DEEPER, REPEATED = 8.0, 3.0, 6.0
 """Costs from which a tile is stored: read by several nests, in a deeper loop, once per row of a broadcast."""
@@ -49,7 +52,7 @@ def is_elementwise(op: Operation) -> bool:
 
 @dataclass
 class Plan:
-    """What is decided for one function."""
+    """What is decided for one function. `stored`: the results of virtual ops that get memory of their own."""
 
     entry: Block
     order: dict[Operation, int] = field(default_factory=dict)
@@ -57,9 +60,12 @@ class Plan:
     _readers: dict[SSAValue, frozenset[Operation]] = field(default_factory=dict)
     _costs: dict[SSAValue, float] = field(default_factory=dict)
     writes: list[Operation] = field(default_factory=list)
+    stored: set[SSAValue] = field(default_factory=set)
+    strides: Strides = field(default_factory=Strides)
 
     def __post_init__(self) -> None:
         self._number(self.entry)
+        self._decide()
 
     def _number(self, block: Block) -> None:
         for op in block.ops:
@@ -74,67 +80,76 @@ class Plan:
     # ---- who reads what ------------------------------------------------------------------------------------------------
 
     def readers(self, value: SSAValue) -> frozenset[Operation]:
-        """The ops with a nest of their own in which `value` is evaluated."""
+        """The ops in whose nest `value` is evaluated: ops with a nest of their own, and those whose tile is stored."""
         if (known := self._readers.get(value)) is None:
             found: set[Operation] = set()
             for use in value.uses:
                 op = use.operation
                 if is_virtual(op) and any(map(is_tile, op.results)):
                     for result in op.results:
-                        found |= self.readers(result)
+                        found |= {op} if result in self.stored else self.readers(result)
                 else:
                     found.add(op)
             known = self._readers[value] = frozenset(found)
         return known
 
     def cost(self, value: SSAValue) -> float:
-        """About how many vector instructions one vector of the tile takes."""
+        """About how many vector instructions one vector of the tile takes where it is evaluated."""
         if (known := self._costs.get(value)) is None:
             op = value.owner
             known = 1.0
-            if isinstance(op, Operation) and is_virtual(op):
-                own = 0.0 if op.name in FREE else COST.get(op.name, 10.0 if op.name.startswith("math.") else 1.0)
-                inputs = op.operands[:1] if op.name == "tt.load" else op.operands
-                known = own + (0 if op.name == "tt.load" else sum(self.cost(o) for o in inputs if is_tile(o)))
+            if isinstance(op, Operation) and is_virtual(op) and value not in self.stored:
+                known = self._own_cost(op) + (0 if op.name == "tt.load" else sum(self.cost(o) for o in op.operands if is_tile(o)))
             self._costs[value] = known
         return known
 
+    def _own_cost(self, op: Operation) -> float:
+        if op.name in FREE:
+            return 0.0
+        if op.name in INDEX_OPS and None not in self.strides.of(op.operands[0]):
+            return 0.5 if op.name in DIVISIONS else 0.0
+        return COST.get(op.name, 10.0 if op.name.startswith("math.") else 1.0)
+
     # ---- what is stored --------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def stored(self) -> frozenset[SSAValue]:
-        """The results of virtual ops that get memory of their own."""
-        found: set[SSAValue] = set()
-        for op in self.order:
-            if not is_virtual(op):
-                continue
-            for result in op.results:
-                if is_tile(result) and op.name not in FREE and self._must_store(op, result):
-                    found.add(result)
-                    self._costs[result] = 1.0
-            if op.name == "tt.broadcast":
-                found |= self._repeated(op)
-        return frozenset(found)
+    def _decide(self) -> None:
+        """Readers first, so that a tile stored further on counts as one reader; then costs, now that operands are known.
 
-    def _must_store(self, op: Operation, result: SSAValue) -> bool:
-        readers = self.readers(result)
-        if op.name == "tt.load" and (_is_volatile(op) or any(self._overtaken(op, r) for r in readers)):
-            return True
-        cost = self.cost(result)
+        What was to be stored for its cost alone stays virtual if what made it costly is stored itself.
+        """
+        costly = []
+        for op in reversed(self.order):
+            for result in op.results:
+                if is_virtual(op) and is_tile(result) and op.name not in FREE:
+                    if self._overtaken_load(op, result) or self._hoisted_load(op, result):
+                        self.stored.add(result)
+                    elif self._is_dear(op, result):
+                        self.stored.add(result)
+                        costly.append((op, result))
+        self._costs.clear()
+        for op, result in reversed(costly):
+            self.stored.discard(result)
+            if self._is_dear(op, result):
+                self.stored.add(result)
+                self._costs[result] = 1.0
+        self._readers.clear()
+
+    def _overtaken_load(self, op: Operation, result: SSAValue) -> bool:
+        return op.name == "tt.load" and (
+            _is_volatile(op) or any(self._overtaken(op, r) for r in self.readers(result))
+        )  # fmt: skip
+
+    def _hoisted_load(self, op: Operation, result: SSAValue) -> bool:
+        return op.name == "tt.load" and any(self.in_deeper_loop(op, r) for r in self.readers(result))
+
+    def _is_dear(self, op: Operation, result: SSAValue) -> bool:
+        """Whether the tile would be computed again and again at a cost."""
+        cost, readers = self.cost(result), self.readers(result)
         if cost >= SHARED and len(readers) > 1:
             return True
-        return (op.name == "tt.load" or cost >= DEEPER) and any(self.in_deeper_loop(op, r) for r in readers)
-
-    def _repeated(self, op: Operation) -> Iterator[SSAValue] | set[SSAValue]:
-        """What a broadcast would compute once per row."""
-        source = op.operands[0]
-        while isinstance(source.owner, Operation) and source.owner.name in ("tt.expand_dims", "tt.broadcast"):
-            source = source.owner.operands[0]
-        owner = source.owner
-        if isinstance(owner, Operation) and is_virtual(owner) and is_tile(source) and self.cost(source) >= REPEATED:
-            self._costs[source] = 1.0
-            return {source}
-        return set()
+        if cost >= DEEPER and any(self.in_deeper_loop(op, r) for r in readers):
+            return True
+        return cost >= REPEATED and any(_is_repeated(use.operation) for use in result.uses)
 
     def in_deeper_loop(self, op: Operation, reader: Operation) -> bool:
         """Whether `reader` runs more often than `op`: a loop around it does not hold `op`."""
@@ -160,6 +175,13 @@ class Plan:
             return False
         a, b = base_of(ours), base_of(theirs)
         return a is None or b is None or a is b
+
+
+def _is_repeated(op: Operation) -> bool:
+    """Whether the op, or a broadcast of what it gives, reads its operand once per row."""
+    if op.name == "tt.broadcast":
+        return True
+    return op.name == "tt.expand_dims" and any(_is_repeated(use.operation) for use in op.results[0].uses)
 
 
 def base_of(ptr: SSAValue) -> SSAValue | None:

@@ -41,12 +41,15 @@ class Tiles:
     rules: dict[str, Rule]
     scalars: dict[SSAValue, SSAValue] = field(default_factory=dict)
     buffers: dict[SSAValue, Buffer] = field(default_factory=dict)
-    strides: Strides = field(default_factory=Strides)
     asserts: list[str] = field(default_factory=list)
     pending: dict[SSAValue, Buffer] = field(default_factory=dict)
     pending_readers: dict[Operation, list[SSAValue]] = field(default_factory=dict)
     in_place: dict[SSAValue, Buffer] = field(default_factory=dict)
     packed: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def strides(self) -> Strides:
+        return self.plan.strides
 
     def scalar(self, value: SSAValue) -> SSAValue:
         """The ttcir value of a ttir scalar."""

@@ -305,9 +305,14 @@ class Writer:
         op = scf.ForOp(low, high, step, list(carried), Region(block))
         made.results = self.effect(op).results
 
-    def count(self, size: int, step: int = 1) -> Any:
-        """A loop of 0, step, 2*step, ... below the static `size`."""
-        return self.loop(self.index(0), self.index(size), self.index(step))
+    @contextmanager
+    def count(self, size: int, step: int = 1) -> Iterator["Loop"]:
+        """A loop of 0, step, 2*step, ... below the static `size`; no loop where that is 0 alone."""
+        if size <= step:
+            yield Loop(self.index(0), ())
+            return
+        with self.loop(self.index(0), self.index(size), self.index(step)) as made:
+            yield made
 
 
 @dataclass
