@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 Value = TypeVar("Value")
+on_change: list[Callable[[], None]] = []
+"""Called after any setting or hook changed in this process: for what was prepared with the settings as they were."""
 TRUE = frozenset({"1", "true", "on", "yes", "y"})
 
 
@@ -26,6 +28,12 @@ class Env:
 def getenv(key: str, default: str | None = None) -> str | None:
     """The variable's text; an empty one counts as unset, as in Triton."""
     return os.environ.get(key) or default
+
+
+def changed() -> None:
+    """Tells everybody on `on_change`."""
+    for listener in on_change:
+        listener()
 
 
 class env_base(Generic[Value]):
@@ -206,6 +214,14 @@ def _write(key: str, value: str | None) -> None:
 class base_knobs:
     """A group of variables."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        changed()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        changed()
+
     @property
     def knob_descriptors(self) -> dict[str, env_base]:
         return {name: knob for name, knob in type(self).__dict__.items() if isinstance(knob, env_base)}
@@ -238,6 +254,7 @@ class base_knobs:
             self.__dict__.update(values)
             for key, value in before.items():
                 _write(key, value)
+            changed()
 
 
 class HookChain:
@@ -250,10 +267,12 @@ class HookChain:
     def add(self, function: Callable[..., Any]) -> None:
         if function not in self.calls:
             self.calls.append(function)
+            changed()
 
     def remove(self, function: Callable[..., Any]) -> None:
         if function in self.calls:
             self.calls.remove(function)
+            changed()
 
     def __bool__(self) -> bool:
         return bool(self.calls)

@@ -4,7 +4,9 @@ The groups are Triton's, and one more; `environment` says how they work. `naiad 
 """
 
 import os
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from naiad.environment import (
@@ -13,6 +15,7 @@ from naiad.environment import (
     HookChain,
     NvidiaTool,
     base_knobs,
+    changed,
     env_base,
     env_bool,
     env_cached,
@@ -184,6 +187,17 @@ def refresh_knobs() -> None:
         for name, knob in group.knob_descriptors.items():
             if isinstance(knob, env_cached):
                 group.__dict__[name] = knob.of.get()
+
+
+class _Knobs(ModuleType):
+    """This module: replacing a group is a change like any other."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        changed()
+
+
+sys.modules[__name__].__class__ = _Knobs
 
 
 def cache_invalidating_values() -> dict[str, str]:

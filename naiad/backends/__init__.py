@@ -1,0 +1,88 @@
+"""The backends, by name, and which one compiles for a target. Importing this imports none of them."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from naiad.backends.base import BaseBackend, GPUTarget
+from naiad.backends.driver import DriverBase
+
+__all__ = ["Backend", "BaseBackend", "DriverBase", "GPUTarget", "backends", "find", "register"]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A target's two halves: what compiles, and what runs."""
+
+    compiler: type[BaseBackend]
+    driver: type[DriverBase]
+
+
+# name -> ("module:class" of the compiler, of the driver); a GPU stands before the CPU.
+IN_TREE = {"cpu": ("naiad.backends.cpu.compiler:CPUBackend", "naiad.backends.cpu.device:CPUDriver")}
+
+
+class Backends(Mapping[str, Backend]):
+    """Name to Backend; a backend is imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, Backend] = {}
+        self.names = list(IN_TREE)
+
+    def __getitem__(self, name: str) -> Backend:
+        if name not in self.loaded:
+            if name not in IN_TREE:
+                raise KeyError(f"no backend is called {name!r}; there are {', '.join(self.names)}")
+            self.loaded[name] = Backend(*map(_named, IN_TREE[name]))
+        return self.loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self.names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _named(path: str) -> type:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+backends = Backends()
+
+
+def register(name: str, backend: Backend) -> None:
+    """Adds a backend from outside of naiad, before the CPU, or replaces the one of that name."""
+    backends.loaded[name] = backend
+    if name not in backends.names:
+        backends.names.insert(0, name)
+
+
+def unregister(name: str) -> None:
+    """Takes away what `register` added."""
+    backends.loaded.pop(name, None)
+    if name not in IN_TREE:
+        backends.names.remove(name)
+
+
+def find(target: GPUTarget) -> BaseBackend:
+    """The backend that compiles for `target`, the RuntimeError says why not. Installed plugins are asked last."""
+    found = [backend.compiler for backend in backends.values() if backend.compiler.supports_target(target)]
+    if not found:
+        _load_plugins()
+        found = [backend.compiler for backend in backends.values() if backend.compiler.supports_target(target)]
+    if len(found) != 1:
+        known = ", ".join(backends)
+        raise RuntimeError(
+            f"{len(found)} compatible backends for target ({target.backend}) ({known}). There should only be one."
+        )
+    return found[0](target)
+
+
+def _load_plugins() -> None:
+    """Registers what the entry points `naiad.backends` name: each an object of type Backend."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="naiad.backends"):
+        if point.name not in backends.names:
+            register(point.name, point.load())

@@ -1,0 +1,99 @@
+"""What a backend is: a target's description, its options, and the stages from ttir to something that can run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, TypeAlias
+
+Stage: TypeAlias = Callable[[Any, dict[str, Any]], Any]
+"""One step: the IR (a module, or text) and the metadata to add to, to the next IR. Only the first stage may change the
+module that it is given: the text of a stage is printed from its module when it is asked for, maybe much later."""
+
+
+class Language(Enum):
+    """The front end that a source comes from."""
+
+    TRITON = 0
+    GLUON = 1
+
+
+@dataclass(frozen=True)
+class GPUTarget:
+    """What code is made for: `backend` (cpu, cuda, hip), its name of the chip, and how many lanes a warp has."""
+
+    backend: str
+    arch: int | str
+    warp_size: int
+
+
+class BaseBackend(ABC):
+    """The compiler of one target. `binary_ext` names the last stage; its result is bytes, which the driver loads."""
+
+    binary_ext: ClassVar[str]
+    first_stage: ClassVar[str] = "ttir"
+    supports_native_tensor_specialization: ClassVar[bool] = True
+
+    def __init__(self, target: GPUTarget) -> None:
+        if not self.supports_target(target):
+            raise ValueError(f"{type(self).__name__} does not compile for {target}")
+        self.target = target
+
+    @staticmethod
+    @abstractmethod
+    def supports_target(target: GPUTarget) -> bool:
+        """Whether this backend compiles for `target`."""
+
+    @abstractmethod
+    def hash(self) -> str:
+        """Text that differs where the same source and options give other code: the chip's features, tools' versions."""
+
+    @abstractmethod
+    def parse_options(self, options: dict[str, Any]) -> Any:
+        """A frozen dataclass with `hash()`, from the keywords of a launch; those that it does not know are ignored."""
+
+    @abstractmethod
+    def add_stages(self, stages: dict[str, Stage], options: Any, language: Language = Language.TRITON) -> None:
+        """Puts the stages, in order, into `stages`: name (and file extension) to function."""
+
+    def derive(self, name: str, asm: Mapping[str, Any], metadata: Any) -> str | bytes | None:
+        """A text that no stage leaves, made of the others when it is asked for (`asm["sass"]`); None if unknown."""
+        return None
+
+    def parse(self, stage: str, data: bytes) -> Any:
+        """What the stage `stage` would have left, from a file that a user wrote: code, text, or a module."""
+        if stage == self.binary_ext:
+            return data
+        if stage in ("llir", "asm", "ptx", "amdgcn"):
+            return data.decode()
+        from naiad.ir.text import parse
+
+        return parse(data.decode())
+
+    def pack_metadata(self, metadata: Any) -> Any:
+        """What the launcher gets of the metadata: by default all of it."""
+        return metadata
+
+    def load_dialects(self, context: Any) -> None:  # noqa: B027
+        """For Triton's interface: naiad's contexts have every dialect."""
+
+    def get_module_map(self) -> dict[str, Any]:
+        """For Triton's interface: modules of the language that mean another module on this target."""
+        return {}
+
+    def get_codegen_implementation(self, options: Any) -> dict[str, Any]:
+        """For Triton's interface: naiad's front end asks the options."""
+        return {}
+
+    @staticmethod
+    def parse_attr(description: str) -> list[list[Any]]:
+        """A specialisation's letters as attributes of the function's argument: D is divisible by 16."""
+        return [["tt.divisibility", 16]] if "D" in description else []
+
+    @staticmethod
+    def get_int_specialization(value: int, **keywords: Any) -> str:
+        return "D" if keywords.get("align", False) and value % 16 == 0 else ""
+
+    @staticmethod
+    def get_tensor_specialization(tensor: Any, **keywords: Any) -> str:
+        return "D" if keywords.get("align", False) and tensor.data_ptr() % 16 == 0 else ""

@@ -1,0 +1,150 @@
+"""The CPU as a device: the driver that is active where there is no GPU, and the launcher that any launch can take."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from naiad.backends.arguments import address
+from naiad.backends.base import GPUTarget
+from naiad.backends.cpu import driver as native
+from naiad.backends.cpu.host import host
+from naiad.backends.driver import DriverBase
+
+# What code that was written for GPUs divides by, and chooses block sizes from: an SM's numbers, but for the core count.
+PROPERTIES = {
+    "max_shared_mem": 232448, "max_num_regs": 65536, "warpSize": 32, "max_threads_per_block": 1024,
+    "sm_clock_rate": 3_000_000, "mem_clock_rate": 3_200_000, "mem_bus_width": 128,
+}  # fmt: skip
+
+
+class CPUUtils:
+    """The questions about the device that Triton's `driver.active.utils` answers."""
+
+    def get_device_properties(self, device: int = 0) -> dict[str, int]:
+        return {**PROPERTIES, "multiprocessor_count": len(os.sched_getaffinity(0))}
+
+    def unload_module(self, module: Any) -> None:
+        """Code goes when its kernel goes."""
+
+
+class CPUDriver(DriverBase):
+    """Runs kernels in this process. There is one device, and one stream, on which a launch is done when it returns."""
+
+    def __init__(self) -> None:
+        self.utils = CPUUtils()
+        self.launcher_cls = CPULauncher
+        self._target = GPUTarget("cpu", host().name, 1)
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cpu
+
+    def get_device_capability(self, device: int = 0) -> tuple[int, int]:
+        return 0, 0
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: Any) -> None:
+        """For Triton's interface: there is one."""
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        from naiad.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """A buffer of the size of a large last-level cache, for `clear_cache`."""
+        import numpy
+
+        return numpy.empty(64 * 2**20, dtype=numpy.uint8)
+
+    def clear_cache(self, cache: Any) -> None:
+        """Writes the buffer, so that nothing else is left in the caches."""
+        cache.fill(0)
+
+    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
+        return args
+
+    def load(self, name: str, code: bytes, metadata: Any) -> tuple[Any, Any, int, int, int]:
+        """Maps the object into memory. Registers: the vector registers that a CPU has; threads: one runs a program."""
+        kernel = native.load(code, vars(metadata))
+        return kernel, kernel.launch, 32, 0, 1
+
+
+class CPULauncher:
+    """Launches one kernel, with all of its parameters' arguments in order."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self.slots = list(slots_of(src))
+        self.pack = native.packer([kind for _, kind in self.slots])
+
+    def arguments(self, args: tuple[Any, ...]) -> bytes:
+        """The slots after the header."""
+        return self.pack([value_at(args, path, kind) for path, kind in self.slots])
+
+    def __call__(
+        self, x: int, y: int, z: int, stream: int, function: Any, packed: Any, metadata: Any, enter: Any, leave: Any,
+        *args: Any,
+    ) -> None:  # fmt: skip
+        if x * y * z == 0:
+            return
+        if enter:
+            enter(metadata)
+        function((x, y, z), self.arguments(args))
+        if leave:
+            leave(metadata)
+
+
+Path = tuple[int | str, ...]
+
+
+def slots_of(src: Any) -> Iterator[tuple[Path, str]]:
+    """Where the value of each slot is found among the arguments, and its type, in the order of the slots."""
+
+    def visit(path: Path, kind: Any) -> Iterator[tuple[Path, str]]:
+        if isinstance(kind, tuple):
+            for i, part in enumerate(kind):
+                yield from visit((*path, i), part)
+        elif kind == "constexpr" or path in src.constants:
+            return
+        elif kind.startswith("tensordesc"):
+            yield from descriptor_slots(path, kind)
+        else:
+            yield path, kind
+
+    for i, kind in enumerate(src.signature.values()):
+        yield from visit((i,), kind)
+
+
+def descriptor_slots(path: Path, kind: str) -> Iterator[tuple[Path, str]]:
+    """A descriptor's slots: the base, the sizes, the strides."""
+    rank = kind.count(",", kind.index("[")) + 1
+    yield (*path, "base"), "*i8"
+    for name in ("shape", "strides"):
+        for i in range(rank):
+            yield (*path, name, i), "i64"
+
+
+def value_at(args: Any, path: Path, kind: str) -> Any:
+    """The value at a path, an address for a pointer."""
+    value = args
+    for step in path:
+        value = getattr(value, step) if isinstance(step, str) else value[step]
+    return address(value) if kind[0] == "*" else value

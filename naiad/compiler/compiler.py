@@ -1,0 +1,207 @@
+"""compile(): a source through the stages of a backend to a CompiledKernel, by way of the cache, dumps and overrides.
+
+Importing this, and a compilation that the cache answers, import neither xDSL nor llvmlite.
+"""
+
+import contextlib
+import functools
+import hashlib
+import io
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from naiad import knobs
+from naiad.backends import BaseBackend, GPUTarget, find
+from naiad.backends.driver import driver
+from naiad.compiler.asm import AsmDict, Lazy, text_of_module
+from naiad.compiler.kernel import CompiledKernel, KernelMetadata, LazyDict
+from naiad.compiler.source import ASTSource, IRSource
+from naiad.compiler.store import Entry, base32, store, text_of
+from naiad.errors import CompilationError
+
+__all__ = ["ASTSource", "AsmDict", "CompiledKernel", "GPUTarget", "IRSource", "KernelMetadata", "LazyDict", "compile",
+           "get_cache_key", "make_backend"]  # fmt: skip
+make_backend = find
+
+
+def compile(
+    src: ASTSource | IRSource | str,
+    target: GPUTarget | None = None,
+    options: dict[str, Any] | None = None,
+    _env_vars: dict[str, str] | None = None,
+) -> CompiledKernel:
+    """Compiles `src` (a source, or the path of a file with IR) for `target`, by default that of the active driver.
+
+    `options` are the keywords of a launch: num_warps, num_stages, debug, ... The cache is asked first.
+    """
+    times = _Times()
+    target = driver.active.get_current_target() if target is None else target
+    if not isinstance(target, GPUTarget):
+        raise TypeError(f"target must be a GPUTarget, not {target!r}")
+    backend = find(target)
+    if isinstance(src, str | Path):
+        src = IRSource(str(src))
+    parsed = backend.parse_options({**(options or {}), **src.parse_options()})
+    work = _Compilation(src, backend, parsed, get_cache_key(src, backend, parsed, _env_vars))
+    kernel = work.cached()
+    hit = kernel is not None
+    if kernel is None:
+        try:
+            kernel = work.run(times)
+        except CompilationError as error:
+            from naiad.compiler.mistakes import filter_traceback
+
+            filter_traceback(error)
+            raise
+    if listener := knobs.compilation.listener:
+        times.end(stored=not hit)
+        metadata, files = kernel.metadata._asdict(), kernel.metadata_group
+        listener(src=src, metadata=metadata, metadata_group=files, times=times.result(), cache_hit=hit)
+    return kernel
+
+
+class _Compilation:
+    """One source on its way through the stages."""
+
+    def __init__(self, src: ASTSource | IRSource, backend: BaseBackend, options: Any, key: str) -> None:
+        self.src, self.backend, self.options, self.key = src, backend, options, key
+        self.store = store(key, src.name)
+        self.keeps = src.is_stable and not knobs.compilation.override
+
+    def cached(self) -> CompiledKernel | None:
+        """The kernel that the cache has."""
+        settings = knobs.compilation
+        if not self.keeps or settings.always_compile or settings.dump_ir:
+            return None
+        if (entry := self.store.load(self.key)) is None:
+            return None
+        stages = {name: Lazy(functools.partial(self._again, name)) for name in entry.metadata["stages"]}
+        stages |= {name: Lazy(functools.partial(text_of, stage)) for name, stage in entry.stages.items()}
+        return CompiledKernel(self.src, entry.metadata, stages, entry.files)
+
+    def run(self, times: "_Times") -> CompiledKernel:
+        """Compiles, keeps the result in the cache, and writes the dumps."""
+        metadata = self._metadata()
+        results: dict[str, Any] = {}
+        self._stages(metadata, results, times)
+        metadata.setdefault("name", self.src.name.removeprefix("@"))
+        metadata.setdefault("shared", 0)
+        metadata["stages"] = list(results)
+        kept = {name: stage for name, stage in results.items() if self._is_kept(name, stage)}
+        files = self.store.save(self.key, Entry(metadata, kept)) if self.keeps else {}
+        lazy = {name: Lazy(functools.partial(text_of_module, stage)) for name, stage in results.items()}
+        return CompiledKernel(self.src, metadata, lazy, files)
+
+    def _metadata(self) -> dict[str, Any]:
+        options = {name: value for name, value in vars(self.options).items() if not name.startswith("_")}
+        version = knobs.naiad.triton_version
+        return {"hash": self.key, "target": self.backend.target, **options, "triton_version": version}
+
+    def _stages(self, metadata: dict[str, Any], results: dict[str, Any], times: "_Times", until: str = "") -> None:
+        """Runs the stages after the source's own, filling `results`; ends with `until`."""
+        stages: dict[str, Callable[..., Any]] = {}
+        self.backend.add_stages(stages, self.options, self.src.language)
+        if hook := knobs.runtime.add_stages_inspection_hook:
+            hook(self.backend, stages, self.options, self.src.language, self.backend.target.arch)
+        module = self.src.make_ir(self.backend.target, self.options)
+        times.mark("source")
+        names = list(stages)
+        if not isinstance(self.src, ASTSource):  # IR is what its stage left: the next one comes first
+            results[self.src.ext] = module
+            names = names[names.index(self.src.ext) + 1 :]
+        for name in names:
+            module = self._replaced(name, stages[name](module, metadata), metadata)
+            results[name] = module
+            times.mark(name)
+            self._dump(name, module)
+            if name == until:
+                break
+
+    def _replaced(self, name: str, module: Any, metadata: dict[str, Any]) -> Any:
+        """The module, or what the user put in its place: a file in the override folder, or the option ir_override."""
+        path = metadata.get("ir_override") or ""
+        if knobs.compilation.override:
+            path = os.path.join(knobs.cache.override_dir, base32(self.src.hash()), f"{self.src.name[:150]}.{name}")
+        if not path.endswith(f".{name}") or not os.path.exists(path):
+            return module
+        if knobs.compilation.override:
+            print(f"\nOverriding kernel with file {path}")
+        return self.backend.parse(name, Path(path).read_bytes())
+
+    def _dump(self, name: str, module: Any) -> None:
+        if not knobs.compilation.dump_ir:
+            return
+        folder = Path(knobs.cache.dump_dir, base32(self.src.hash()))
+        folder.mkdir(parents=True, exist_ok=True)
+        text = text_of_module(module)
+        (folder / f"{self.src.name[:150]}.{name}").write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def _is_kept(self, name: str, stage: Any) -> bool:
+        """Kept on disk: the code, and what is text already. IR is made from the source again when it is asked for."""
+        if name == self.backend.binary_ext:
+            return True
+        return isinstance(stage, str | bytes) and not knobs.compilation.store_binary_only
+
+    def _again(self, name: str) -> Any:
+        """The text of a stage of a kernel from the cache: the stages up to it run again, silently."""
+        if get_cache_key(self.src, self.backend, self.options) != self.key:
+            raise KeyError(f"'{name}': the cache does not keep this stage, and the source has changed since")
+        results: dict[str, Any] = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            self._stages(self._metadata(), results, _Times(), until=name)
+        return text_of_module(results[name])
+
+
+class _Times:
+    """When the steps of a compilation ended."""
+
+    def __init__(self) -> None:
+        self.last = time.perf_counter()
+        self.steps: dict[str, int] = {}
+
+    def mark(self, name: str) -> None:
+        now = time.perf_counter()
+        self.steps[name] = max(1, int((now - self.last) * 1e6))
+        self.last = now
+
+    def end(self, stored: bool) -> None:
+        self.mark("store" if stored else "source")
+
+    def result(self) -> knobs.CompileTimes:
+        stages = [(name, time) for name, time in self.steps.items() if name not in ("source", "store")]
+        return knobs.CompileTimes(self.steps.get("source", 0), stages, self.steps.get("store", 0))
+
+
+def get_cache_key(
+    src: ASTSource | IRSource, backend: BaseBackend, options: Any, env_vars: dict[str, str] | None = None
+) -> str:
+    """The name of a compilation's result: a hash of all that it depends on."""
+    variables = knobs.cache_invalidating_values() if env_vars is None else env_vars
+    text = options.hash() if hasattr(options, "hash") else repr(options)
+    parts = [version_key(), src.hash(), backend.hash(), text, repr(sorted(variables.items()))]
+    if hook := knobs.runtime.add_stages_inspection_hook:
+        parts.append(repr(hook()))
+    if path := getattr(options, "ir_override", None):
+        parts.append(hashlib.sha256(Path(path).read_bytes()).hexdigest())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@functools.cache
+def version_key() -> str:
+    """What stands for naiad itself in a key: names, sizes and times of the files that compile (reading is slow)."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    folders = [
+        root / name for name in ("analysis", "backends", "compiler", "ir", "language", "layouts", "lowering", "passes")
+    ]
+    while folders:
+        for item in sorted(os.scandir(folders.pop()), key=lambda item: item.name):
+            if item.is_dir():
+                folders.append(Path(item.path))
+            elif item.name.endswith(".py"):
+                facts = item.stat()
+                digest.update(f"{item.path}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
+    return digest.hexdigest()

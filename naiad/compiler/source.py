@@ -1,0 +1,109 @@
+"""What is compiled: a @jit function with the types and constants of one call, or a file of IR."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from naiad.backends.base import GPUTarget, Language
+from naiad.backends.constants import stable
+
+
+class ASTSource:
+    """A function, the types of its parameters, and what is known about the arguments.
+
+    signature: name to type (`*fp32`, `i32`, `constexpr`, a tuple of types), in the order of the parameters.
+    constexprs: path to value; a path is a parameter's name or `(index,)`, or `(index, i, ...)` within a tuple. A path
+    whose type is not `constexpr` is an argument folded as a value: it keeps its type, and has no slot in the launch.
+    attrs: path to attributes of the argument, `{(0,): [["tt.divisibility", 16]]}`.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        signature: Mapping[str, Any],
+        constexprs: Mapping[Any, Any] | None = None,
+        attrs: Mapping[tuple[int, ...], list[list[Any]]] | None = None,
+    ) -> None:
+        for name in signature:
+            if not isinstance(name, str):
+                raise TypeError("Signature keys must be string")
+        self.fn = fn
+        self.language = Language.TRITON
+        self.ext = "ttir"
+        self.name: str = fn.__name__
+        self.signature = dict(signature)
+        self.constants = {
+            (fn.arg_names.index(path),) if isinstance(path, str) else tuple(path): value
+            for path, value in (constexprs or {}).items()
+        }
+        self.attrs = dict(attrs or {})
+
+    def hash(self) -> str:
+        """A hash of the function with all that it calls and reads, and of all that was said of the arguments."""
+        constants = [(path, stable(value)) for path, value in sorted(self.constants.items())]
+        attrs = sorted(self.attrs.items())
+        parts = [self.fn.cache_key, repr(attrs), repr(list(self.signature.items())), repr(constants)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether `hash` means the same in another process: a constant whose text is an address is not kept on disk."""
+        return all(stable(value) is not None for value in self.constants.values())
+
+    def make_ir(self, target: GPUTarget, options: Any) -> Any:
+        """The function as a module of ttir."""
+        from naiad.compiler.code_generator import ast_to_ttir
+
+        return ast_to_ttir(self.fn, self, options)
+
+    def parse_options(self) -> dict[str, Any]:
+        return {}
+
+
+class IRSource:
+    """IR in a file, whose ending says of which stage it is."""
+
+    is_stable = True
+    constants: dict[tuple[int, ...], Any] = {}
+
+    def __init__(self, path: str, context: Any = None, backend: Any = None) -> None:
+        self.path = path
+        self.ext = Path(path).suffix[1:]
+        self.language = Language.TRITON
+        self.src = Path(path).read_text()
+        found = re.search(
+            r"tt\.func\s+(?:public\s+)?@(\w+)\s*\(|\.entry\s+(\w+)\s*\(|define\s+void\s+@(\w+)\(", self.src
+        )
+        if found is None:
+            raise ValueError(f"{path} has no kernel (tt.func, .entry or define)")
+        self.name = next(filter(None, found.groups()))
+        self.signature = self._signature()
+
+    def _signature(self) -> dict[Any, str]:
+        """The types of the arguments, by index, read from the first tt.func."""
+        head = re.search(r"tt\.func[^(]*\((.*?)\)\s*(?:attributes|->|\{)", self.src, re.DOTALL)
+        types = re.findall(r"%\w+\s*:\s*(!tt\.ptr<\w+|\w+)", head.group(1)) if head else []
+        names = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
+        found = {}
+        for i, text in enumerate(types):
+            element = text.removeprefix("!tt.ptr<")
+            found[i] = ("*" if element != text else "") + names.get(element, element)
+        return found
+
+    def hash(self) -> str:
+        return hashlib.sha256(self.src.encode()).hexdigest()
+
+    def make_ir(self, target: GPUTarget, options: Any) -> Any:
+        from naiad.backends import find
+
+        return find(target).parse(self.ext, self.src.encode())
+
+    def parse_options(self) -> dict[str, Any]:
+        """Options that the text itself says."""
+        found = {}
+        for name in ("num-warps", "num-ctas"):
+            if match := re.search(rf'"ttg\.{name}" = (\d+)', self.src):
+                found[name.replace("-", "_")] = int(match.group(1))
+        return found

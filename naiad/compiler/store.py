@@ -1,0 +1,177 @@
+"""The cache of compiled kernels on disk: one file an entry, named by its key.
+
+A file is written aside and renamed, and holds the hash of its content, so that many processes, a killed writer, a full
+disk or a flipped byte cost a compilation at most: what is damaged is deleted and made again, what cannot be
+written is not kept, with one warning. `GroupStore` keeps entries in the cache managers of Triton's interface instead.
+"""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+import warnings
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from naiad import knobs
+
+MAGIC = b"naiad1\r\n"
+SUFFIX = ".naiad"
+DIGEST = 32
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled kernel: its metadata, the stages that were kept (name to text or code), and the files that hold it."""
+
+    metadata: dict[str, Any]
+    stages: Mapping[str, str | bytes]
+    files: dict[str, str] = field(default_factory=dict)
+
+
+class FileStore:
+    """The files of a folder. Nothing here raises for what a disk may do."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def path(self, key: str) -> str:
+        return os.path.join(self.folder, key + SUFFIX)
+
+    def load(self, key: str) -> Entry | None:
+        """The entry of `key`, or None; a damaged file is deleted."""
+        path = self.path(key)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return _warn(f"the cache cannot be read: {error}")
+        try:
+            entry = decode(data, key)
+        except ValueError as error:
+            _warn(f"the cache's file {path} is damaged ({error}); the kernel is compiled again")
+            _remove(path)
+            return None
+        return Entry(entry.metadata, entry.stages, {f"{entry.metadata.get('name', 'kernel')}.json": path})
+
+    def save(self, key: str, entry: Entry) -> dict[str, str]:
+        """Writes the entry; gives the files that hold it, none where it could not be written."""
+        path = self.path(key)
+        aside = f"{path}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            with open(aside, "xb") as file:
+                file.write(encode(entry, key))
+            os.replace(aside, path)
+        except OSError as error:
+            _remove(aside)
+            _warn(f"compiled kernels are not kept: {error}")
+            return {}
+        return {f"{entry.metadata.get('name', 'kernel')}.json": path}
+
+
+class GroupStore:
+    """An entry as a group of files in a cache manager (TRITON_CACHE_MANAGER), as Triton keeps it."""
+
+    def __init__(self, manager: Any, name: str) -> None:
+        self.manager = manager
+        self.name = name[:150]
+
+    def load(self, key: str) -> Entry | None:
+        group = self.manager.get_group(f"{self.name}.json") or {}
+        if f"{self.name}.json" not in group:
+            return None
+        files = {}
+        for name, path in group.items():
+            with open(path, "rb") as file:
+                files[name.rpartition(".")[2]] = file.read()
+        metadata = json.loads(files.pop("json"))
+        stages = {name: data.decode() if name in metadata["text_stages"] else data for name, data in files.items()}
+        return Entry(metadata, stages, dict(group))
+
+    def save(self, key: str, entry: Entry) -> dict[str, str]:
+        metadata = {
+            **entry.metadata,
+            "text_stages": [name for name, data in entry.stages.items() if isinstance(data, str)],
+        }
+        group = {}
+        for name, data in entry.stages.items():
+            group[f"{self.name}.{name}"] = self.manager.put(data, f"{self.name}.{name}", binary=isinstance(data, bytes))
+        text = json.dumps(metadata, default=vars)
+        group[f"{self.name}.json"] = self.manager.put(text, f"{self.name}.json", binary=False)
+        self.manager.put_group(f"{self.name}.json", group)
+        return group
+
+
+def store(key: str, name: str) -> FileStore | GroupStore:
+    """Where the entry of `key` is kept: what `knobs.cache` says now."""
+    if manager := knobs.cache.manager_class:
+        return GroupStore(manager(base32(key)), name)
+    return FileStore(knobs.cache.dir)
+
+
+def base32(key: str) -> str:
+    """A hexadecimal key in fewer letters, as Triton names folders."""
+    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
+
+
+def encode(entry: Entry, key: str) -> bytes:
+    """magic, sha256 of the rest, length of the header, header (JSON), stages (texts compressed)."""
+    parts = {
+        name: (zlib.compress(data.encode(), 1) if isinstance(data, str) else data)
+        for name, data in entry.stages.items()
+    }
+    sizes = [[name, len(part), isinstance(entry.stages[name], str)] for name, part in parts.items()]
+    header = json.dumps({"key": key, "metadata": entry.metadata, "stages": sizes}, default=vars).encode()
+    body = b"".join([len(header).to_bytes(8, "little"), header, *parts.values()])
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def decode(data: bytes, key: str | None = None) -> Entry:
+    """The entry in the content of a file. ValueError where it is damaged, or that of another key."""
+    start = len(MAGIC) + DIGEST
+    if data[: len(MAGIC)] != MAGIC:
+        raise ValueError("not a file of this cache")
+    body = memoryview(data)[start:]
+    if hashlib.sha256(body).digest() != data[len(MAGIC) : start]:
+        raise ValueError("the content is not what was written")
+    size = int.from_bytes(body[:8], "little")
+    header = json.loads(bytes(body[8 : 8 + size]))
+    if key is not None and header["key"] != key:
+        raise ValueError("the entry of another key")
+    at, stages = 8 + size, {}
+    for name, length, text in header["stages"]:
+        stages[name] = _Compressed(bytes(body[at : at + length])) if text else bytes(body[at : at + length])
+        at += length
+    return Entry(header["metadata"], stages)  # type: ignore[arg-type]
+
+
+class _Compressed(bytes):
+    """A text that is decompressed when it is asked for."""
+
+    def text(self) -> str:
+        return zlib.decompress(self).decode()
+
+
+def text_of(stage: Any) -> Any:
+    """A stage's text or code as it was given to `save`."""
+    return stage.text() if isinstance(stage, _Compressed) else stage
+
+
+def _warn(message: str) -> None:
+    """Says each thing once a process."""
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(f"naiad: {message}", RuntimeWarning, stacklevel=3)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.remove(path)

@@ -1,0 +1,258 @@
+"""One kernel on one device: binding arguments, specialising, the kernels compiled so far, and launching."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from naiad import knobs
+from naiad.backends import find
+from naiad.backends.arguments import device_of, is_array
+from naiad.backends.base import GPUTarget
+from naiad.backends.driver import driver, driver_for
+from naiad.language.function import Function
+from naiad.runtime.async_mode import active_mode
+from naiad.runtime.binder import Bound, explain_mismatch, make_binder
+from naiad.runtime.dependencies import changed_global
+from naiad.runtime.grid import normalize_grid
+from naiad.runtime.mock import MockTensor
+
+# Keywords of a launch that only GPUs give a meaning: every backend takes them.
+LAUNCH_OPTIONS = frozenset(
+    ("debug", "num_warps", "num_ctas", "num_stages", "maxnreg", "launch_cooperative_grid", "launch_pdl", "extern_libs",
+     "enable_fp_fusion", "ir_override", "sanitize_overflow", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
+     "schedule_hint", "num_buffers_warp_spec", "num_consumer_groups", "instrumentation_mode", "arch")
+)  # fmt: skip
+
+
+class UnrecognisedKeyword(KeyError, TypeError):
+    """A keyword that is neither a parameter of the kernel nor an option of the launch."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class KernelCache(dict[str, Any]):
+    """Key of a specialisation to its kernel. What is taken out is also taken from the launchers."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def clear(self) -> None:
+        self.function._launchers.clear()
+        super().clear()
+
+    def __delitem__(self, key: str) -> None:
+        self.function._launchers.clear()
+        super().__delitem__(key)
+
+    def pop(self, *args: Any) -> Any:
+        self.function._launchers.clear()
+        return super().pop(*args)
+
+
+class Device:
+    """A kernel's state on one device. As a sequence it is Triton's: kernels, keys, target, backend, binder."""
+
+    def __init__(self, function: Any, target: GPUTarget) -> None:
+        self.function, self.target, self.backend = function, target, find(target)
+        self.driver = driver_for(target)
+        self.kernels = KernelCache(function)
+        self.keys: dict[Any, str] = {}
+        self.bind: Callable[..., Bound] = make_binder(function)
+        self.last: tuple[Any, ...] | None = None
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.kernels, self.keys, self.target, self.backend, self.bind)[index]
+
+    def kernel_for(self, args: tuple[Any, ...], keywords: dict[str, Any], warmup: bool) -> tuple[Any, tuple[Any, ...]]:
+        """The kernel for these arguments, compiled if there is none, and the arguments in order of the parameters."""
+        try:
+            bound, seen, options = self.bind(*args, **keywords)
+        except (TypeError, OverflowError) as error:
+            raise explain_mismatch(self.function, args, keywords, error) from None
+        key = self.key(seen, options)
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.compile(key, bound, seen, options, warmup)
+        if (used := self.function.used_global_vals) and (message := changed_global(used)):
+            raise RuntimeError(message)
+        return kernel, bound
+
+    def key(self, seen: tuple[Any, ...], options: dict[str, Any]) -> str:
+        """The text under which `kernels` has the kernel."""
+        try:
+            short = (seen, tuple(options.items()))
+            key = self.keys.get(short)
+        except TypeError:  # an option that cannot be hashed
+            return f"{seen}{options}"
+        if key is None:
+            key = self.keys[short] = f"{seen}{options}"
+        return key
+
+    def compile(
+        self, key: str, bound: tuple[Any, ...], seen: tuple[Any, ...], options: dict[str, Any], warmup: bool
+    ) -> Any:
+        """Compiles for what `seen` says of the arguments."""
+        parsed = self.backend.parse_options(options)
+        for name in options:
+            if name not in LAUNCH_OPTIONS and not hasattr(parsed, name):
+                raise UnrecognisedKeyword(
+                    f"Keyword argument {name} was specified but unrecognised: it is neither a parameter of "
+                    f"{self.function.__name__}({', '.join(self.function.arg_names)}) nor an option of the launch"
+                )
+        if "recompile" in knobs.naiad.debug:
+            self.explain(seen)
+        self.last = seen
+        names = self.function.arg_names
+        signature = {name: pair[0] for name, pair in zip(names, seen, strict=True)}
+        constants, attrs = self.facts(bound, seen)
+        return Compilation(self, key, signature, constants, attrs, parsed).run(warmup)
+
+    def facts(self, bound: tuple[Any, ...], seen: tuple[Any, ...]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """What is known of the arguments, by path: values of constants, and attributes."""
+        constants: dict[tuple[int, ...], Any] = {}
+        attrs: dict[tuple[int, ...], Any] = {}
+
+        def visit(path: tuple[int, ...], kind: Any, known: Any, value: Any) -> None:
+            if isinstance(kind, tuple):
+                for i, parts in enumerate(zip(kind, known, value, strict=True)):
+                    visit((*path, i), *parts)
+            elif kind == "constexpr" or known == 1:
+                constants[path] = value
+            elif isinstance(known, str) and (found := self.backend.parse_attr(known)):
+                attrs[path] = found
+
+        for i, (pair, value) in enumerate(zip(seen, bound, strict=True)):
+            visit((i,), *pair, value)
+        return constants, attrs
+
+    def explain(self, seen: tuple[Any, ...]) -> None:
+        """NAIAD_DEBUG=recompile: says on stderr which arguments differ from the last compilation's."""
+        name = self.function.__name__
+        if self.last is None:
+            print(f"naiad: {name} is compiled for the first time", file=sys.stderr)
+            return
+        for parameter, was, now in zip(self.function.params, self.last, seen, strict=True):
+            if was != now:
+                print(f"naiad: {name} is compiled again: {parameter.name} was {was}, is {now}", file=sys.stderr)
+
+    def launch(self, kernel: Any, grid: Any, bound: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Runs `kernel` over `grid`. A grid with a zero in it runs nothing."""
+        if hasattr(kernel, "result"):  # a FutureKernel
+            kernel = kernel.result()
+        if callable(grid):
+            grid = grid({**keywords, **dict(zip(self.function.arg_names, bound, strict=True))})
+        size = normalize_grid(grid)
+        if 0 in size:
+            return
+        stream = self.driver.get_current_stream(self.driver.get_current_device())
+        run = kernel.run
+        enter, leave = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+        more = kernel.launch_metadata(grid, stream, *bound) if enter or leave else None
+        run(*size, stream, kernel.function, kernel.packed_metadata, more, enter, leave, *bound)
+
+
+class Compilation:
+    """One compilation on behalf of a launch, with the hooks around it."""
+
+    def __init__(self, device: Device, key: str, signature: Any, constants: Any, attrs: Any, options: Any) -> None:
+        self.device, self.key, self.signature = device, key, signature
+        self.constants, self.attrs, self.options = constants, attrs, options
+
+    def run(self, warmup: bool) -> Any:
+        """The kernel; None where the hook before compiling takes over; a FutureKernel within AsyncCompileMode."""
+        from naiad.compiler.compiler import ASTSource, compile, get_cache_key
+
+        if self.hook(knobs.runtime.jit_cache_hook, warmup):
+            return None
+        device = self.device
+        src = ASTSource(device.function, self.signature, self.constants, self.attrs)
+        options = dict(vars(self.options))
+
+        def finish(kernel: Any) -> None:
+            device.kernels[self.key] = kernel
+            self.hook(knobs.runtime.jit_post_compile_hook, warmup)
+
+        if (mode := active_mode.get()) is not None:
+            variables = knobs.cache_invalidating_values()
+            whole = get_cache_key(src, device.backend, self.options, variables)
+            future = mode.submit(whole, lambda: compile(src, device.target, options, variables), finish)
+            return device.kernels.setdefault(self.key, future)
+        kernel = compile(src, device.target, options)
+        finish(kernel)
+        return kernel
+
+    def hook(self, hook: Callable[..., bool | None] | None, warmup: bool) -> bool | None:
+        """Calls a hook with what Triton's get: everything about this compilation."""
+        if hook is None:
+            return None
+        from naiad.runtime.preload import describe
+
+        return hook(**describe(self, warmup), is_manual_warmup=warmup, already_compiled=False)
+
+
+class DeviceCaches(dict[Any, Device]):
+    """Device to a kernel's state there. A device is `0`, `"cpu"`, `"cuda:1"`, or what a driver calls current."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def __missing__(self, key: Any) -> Device:
+        target, index = device_index(key)
+        device = self.get((target, index))
+        if device is None:
+            device = self[target, index] = Device(self.function, target)
+        return device
+
+    def clear(self) -> None:
+        self.function._launchers.clear()
+        super().clear()
+
+    def of(self, args: tuple[Any, ...], keywords: dict[str, Any], warmup: bool) -> Device:
+        """The device where the arrays among the arguments lie; without arrays, the active one."""
+        kinds = {device_of(x)[0] for x in (*args, *keywords.values()) if _is_placed(x)}
+        active = driver.active.get_current_target().backend
+        if len(kinds) > 1:
+            kinds = self._reachable(kinds, args, keywords)
+        kind = kinds.pop() if kinds else active
+        return self[0 if kind in (active, "meta") or (warmup and kind == "cpu") else kind]
+
+    def _reachable(self, kinds: set[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> set[str]:
+        """The one device from which all the arrays can be read: that of a GPU, if those of the host are pinned."""
+        named = {**dict(zip(self.function.arg_names, args, strict=False)), **keywords}
+        host = {name for name, x in named.items() if _is_placed(x) and device_of(x)[0] == "cpu"}
+        loose = sorted(name for name in host if not _is_pinned(named[name]))
+        if len(kinds - {"cpu"}) == 1 and not loose:
+            return kinds - {"cpu"}
+        raise ValueError(
+            f"Pointer argument cannot be accessed from Triton (cpu tensor?): the arguments of {self.function.__name__} "
+            f"lie on {', '.join(sorted(kinds))}; move {', '.join(loose) or 'them'} to one device"
+        )
+
+
+_scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
+
+
+def _is_placed(argument: Any) -> bool:
+    """Whether the argument is an array, which lies somewhere."""
+    return not isinstance(argument, _scalars) and is_array(getattr(argument, "base", argument))
+
+
+def _is_pinned(argument: Any) -> bool:
+    return bool(getattr(argument, "is_pinned", lambda: False)())
+
+
+def device_index(key: Any = 0) -> tuple[GPUTarget, int]:
+    """The target and the index that a device's name means: an int counts devices of the active driver."""
+    active = driver.active
+    target = active.get_current_target()
+    if isinstance(key, tuple):
+        return key  # type: ignore[return-value]
+    if isinstance(key, int):
+        return target, key
+    kind, _, index = str(key).partition(":")
+    if kind == target.backend:
+        return target, int(index or active.get_current_device())
+    return driver_for(GPUTarget(kind, 0, 0)).get_current_target(), int(index or 0)

@@ -1,0 +1,29 @@
+"""Heuristics: meta-parameters that functions of the other arguments compute at each launch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from naiad.runtime.jit import KernelInterface
+
+
+class Heuristics(KernelInterface):
+    """A kernel, some of whose parameters are computed: `values` is name to function of the arguments by name."""
+
+    def __init__(
+        self, fn: Any, arg_names: Sequence[str], values: Mapping[str, Callable[[dict[str, Any]], Any]]
+    ) -> None:
+        self.fn = fn
+        self.values = values
+        self.arg_names = arg_names
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches with the computed values; one may read those before it."""
+        named = dict(zip(self.arg_names, args, strict=False))
+        for name, compute in self.values.items():
+            kwargs[name] = compute({**named, **kwargs})
+        return self.fn.run(*args, **kwargs)
+
+
+def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
+    """Computes parameters of a @jit function: `{"BLOCK": lambda args: next_power_of_2(args["n"])}`."""
+    return lambda fn: Heuristics(fn, fn.arg_names, values)

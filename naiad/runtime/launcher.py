@@ -1,0 +1,103 @@
+"""`kernel[grid]`: what is called with the arguments. After a launch, a native launcher for calls like it stands in.
+
+The native launchers of one grid form a chain: what one of them does not know goes to the one that was made before it,
+in the end to Python. Anything that they do not look at, a hook or a changed source, drops them.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from naiad import environment, knobs
+
+MAX_CHAIN = 4
+"""A grid's calls of more forms than this go through Python; each native miss costs the next one little."""
+
+
+class GridLauncher:
+    """Launches a kernel over one grid through Python, about 10 us, and makes the native launcher for the next call."""
+
+    __slots__ = ("chain", "function", "grid")
+
+    def __init__(self, function: Any, grid: Any) -> None:
+        self.function = function
+        self.grid = grid
+        self.chain = 0
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        kernel = self.function.run(*args, grid=self.grid, warmup=False, **keywords)
+        if self.chain < MAX_CHAIN and kernel is not None:
+            self.prepare(kernel, args, keywords)
+        return kernel
+
+    def prepare(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Puts a native launcher for such a call before what `kernel[grid]` gives now."""
+        function = self.function
+        if not is_plain(function) or not hasattr(kernel, "asm") or kernel.metadata.target.backend != "cpu":
+            return
+        self.chain += 1
+        from naiad.runtime.native import native_launcher
+
+        before = function._launchers.get(self.grid, self)
+        launcher = native_launcher(function, kernel, self.grid, args, keywords, before)
+        if launcher is not None:
+            function._launchers[self.grid] = launcher
+
+
+class ComputedGrid:
+    """Launches over a grid that a function of the arguments gives: finds the launcher of that size."""
+
+    __slots__ = ("function", "grid")
+
+    def __init__(self, function: Any, grid: Callable[[dict[str, Any]], Any]) -> None:
+        self.function = function
+        self.grid = grid
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        function = self.function
+        named = dict(zip(function.arg_names, args, strict=False))
+        try:
+            size = self.grid({**function.defaults, **named, **keywords})
+            launch = function._launchers.get(size)
+        except Exception:  # an argument is missing, or the size is a list: the long way finds out
+            return function.run(*args, grid=self.grid, warmup=False, **keywords)
+        return (launch or function[size])(*args, **keywords)
+
+
+def is_plain(function: Any) -> bool:
+    """Whether a launch of `function` is nothing but a launch: no hooks, no checks, nothing overridden."""
+    settings = knobs.runtime
+    return not (
+        function.pre_run_hooks
+        or function.used_global_vals
+        or settings.launch_enter_hook
+        or settings.launch_exit_hook
+        or settings.debug
+        or "run" in vars(function)
+        or not knobs.naiad.native_launch
+    )
+
+
+class _Forget:
+    """Drops all native launchers, since something that they do not look at has changed."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []
+
+    def __call__(self) -> None:
+        for listener in self.listeners:
+            listener()
+
+
+forget_launchers = _Forget()
+
+
+def _settings_changed() -> None:
+    """Drops the launchers; those that somebody still holds go through Python as long as launches are observed."""
+    forget_launchers()
+    if (module := sys.modules.get("naiad.runtime.native")) is not None:
+        settings = knobs.runtime
+        module.enable(not (settings.launch_enter_hook or settings.launch_exit_hook or settings.debug))
+
+
+environment.on_change.append(_settings_changed)

@@ -1,0 +1,113 @@
+"""Specialisations as text: what compile hooks are told, and compiling from it in another process (`kernel.preload`)."""
+
+import json
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from naiad.language.constexpr import constexpr
+from naiad.language.function import Function
+from naiad.language.types import dtype
+
+OPTIONS_SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
+
+
+@dataclass(frozen=True)
+class JitFunctionInfo:
+    """Which kernel a hook is about: its module's name, its qualified name, itself."""
+
+    module: ModuleType | str
+    name: str
+    jit_function: Any
+
+
+def describe(compilation: Any, warmup: bool) -> dict[str, Any]:
+    """The keywords `key`, `repr`, `fn` and `compile` of a hook."""
+    device, options = compilation.device, compilation.options
+    function = device.function
+    name = function.fn.__qualname__
+    shown = ", ".join(f"{option}={getattr(options, option, None)}" for option in OPTIONS_SHOWN)
+    arguments = ", ".join(f"{name}: {kind}" for name, kind in compilation.signature.items())
+    facts = {
+        "key": compilation.key, "signature": compilation.signature, "device": device.driver.get_current_device(),
+        "constants": compilation.constants, "configs": [compilation.attrs],
+        "specialization_data": serialize(compilation), "is_warmup": warmup, "extern_libs": (),
+    }  # fmt: skip
+    return {
+        "key": compilation.key,
+        "repr": f"{name}[{shown}]({arguments})",
+        "fn": JitFunctionInfo(function.module, name, function),
+        "compile": {**dict.fromkeys(OPTIONS_SHOWN), **facts, **vars(options)},
+    }
+
+
+def serialize(compilation: Any) -> str:
+    """The compilation as JSON."""
+    constants, attrs = compilation.constants, compilation.attrs
+    return json.dumps(
+        {
+            "name": compilation.device.function._fn_name,
+            "target": vars(compilation.device.target),
+            "signature": compilation.signature,
+            "constant_keys": [list(path) for path in constants],
+            "constant_vals": [_encode(value) for value in constants.values()],
+            "attrs_keys": [list(path) for path in attrs],
+            "attrs_vals": list(attrs.values()),
+            "options": vars(compilation.options),
+            "key": compilation.key,
+        },
+        default=str,
+    )
+
+
+def preload(function: Any, text: str) -> Any:
+    """Compiles what `text` describes and keeps it, so that the launch that it was made of finds it."""
+    from naiad.runtime.devices import Compilation
+
+    data = json.loads(text)
+    if data["name"] != function._fn_name:
+        raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {function._fn_name}")
+    device = function.device_caches[0]
+    if data["target"] != vars(device.target):
+        raise RuntimeError(f"Specialization data is for {data['target']} but trying to preload for {device.target}")
+    paths = [tuple(path) for path in data["constant_keys"]]
+    constants = {path: _decode(value) for path, value in zip(paths, data["constant_vals"], strict=True)}
+    attrs = {tuple(path): value for path, value in zip(data["attrs_keys"], data["attrs_vals"], strict=True)}
+    signature = {name: _tuples(kind) for name, kind in data["signature"].items()}
+    options = device.backend.parse_options({name: _tuples(value) for name, value in data["options"].items()})
+    return Compilation(device, data["key"], signature, constants, attrs, options).run(warmup=True)
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, constexpr):
+        return {"constexpr": _encode(value.value)}
+    if isinstance(value, dtype):
+        return {"dtype": str(value)}
+    if isinstance(value, Function):
+        return {"jit_function": f"{value.__module__}:{value.__qualname__}"}
+    return [_encode(element) for element in value] if isinstance(value, tuple | list) else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decode(element) for element in value)
+    if not isinstance(value, dict):
+        return value
+    ((kind, inner),) = value.items()
+    if kind == "jit_function":
+        return _function(inner)
+    return dtype(inner) if kind == "dtype" else constexpr(_decode(inner))
+
+
+def _function(name: str) -> Any:
+    """The @jit function that is called `module:qualified name`, among those of this process."""
+    from naiad.runtime.jit import JITFunction
+
+    for function in list(JITFunction._alive):
+        if f"{function.__module__}:{function.__qualname__}" == name:
+            return function
+    raise RuntimeError(f"Unable to resolve JITFunction {name} for preload")
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(element) for element in value) if isinstance(value, list) else value

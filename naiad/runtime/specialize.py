@@ -1,0 +1,123 @@
+"""What a launch's argument is: its type in the signature, and what else about it is compiled into the kernel.
+
+`specialize(argument, ...)` gives a pair. First the type: `*fp32` (`*kfp32` where the kernel may not write), `i32`,
+`fp32`, `constexpr`, `tensordesc<...>`, a tuple of types. Second, what is compiled in: "D" (divisible by 16), ""
+(nothing), None (not looked at), the integer 1 (the value is 1, and is folded), or for a constexpr its frozen value.
+Specialisation chooses among kernels; it never changes which arguments are legal, nor their types.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from naiad.backends.arguments import address, is_array
+from naiad.backends.constants import freeze
+from naiad.backends.signature import pointer_name
+from naiad.language.constexpr import constexpr
+from naiad.language.function import Function
+from naiad.language.types import dtype
+
+Specialization: TypeAlias = tuple[Any, Any]
+
+
+def specialize(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
+    """The pair for one argument. `const`: a pointer to read only; `value`, `align`: whether these are looked at."""
+    how = BY_TYPE.get(type(argument))
+    if how is None:
+        how = BY_TYPE[type(argument)] = _how(argument)
+    return how(argument, const, value, align)
+
+
+def _how(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
+    """The function that specialises arguments of this type; it depends on the type alone."""
+    for kind, how in _BY_BASE:
+        if isinstance(argument, kind):
+            return how
+    if hasattr(argument, "block_shape") and hasattr(argument, "base"):
+        return descriptor
+    if is_array(argument):
+        return array
+    if hasattr(argument, "__index__") or type(argument).__name__ == "bool_":
+        return lambda x, *how: integer(bool(x) if type(x).__name__.startswith("bool") else x.__index__(), *how)
+    if hasattr(argument, "__float__") and hasattr(argument, "dtype"):
+        return floating
+    return unsupported
+
+
+def unsupported(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+    name = f"{type(argument).__module__}.{type(argument).__qualname__}".removeprefix("builtins.")
+    raise TypeError(
+        f"an argument of type {name} cannot be passed to a kernel. Pass a tensor or array (an object with data_ptr() "
+        "and dtype, an array interface, or dlpack), a number, a bool, None, a dtype, a @jit function, or a tuple of "
+        "these; anything else must be a parameter annotated with tl.constexpr"
+    )
+
+
+def none(argument: None, const: bool, value: bool, align: bool) -> Specialization:
+    return "constexpr", None
+
+
+def boolean(argument: bool, const: bool, value: bool, align: bool) -> Specialization:
+    return "i1", None
+
+
+def integer(argument: int, const: bool, value: bool, align: bool) -> Specialization:
+    """The smallest of i32, i64, u64 that holds the value. OverflowError past 64 bits."""
+    if argument is True or argument is False:
+        return "i1", None
+    if value and argument == 1:
+        return "i32", 1
+    seen = ("D" if align and argument % 16 == 0 else "") if value else None
+    if -0x80000000 <= argument <= 0x7FFFFFFF:
+        return "i32", seen
+    if -0x8000000000000000 <= argument <= 0x7FFFFFFFFFFFFFFF:
+        return "i64", seen
+    if 0 <= argument <= 0xFFFFFFFFFFFFFFFF:
+        return "u64", seen
+    raise OverflowError(f"integer argument {argument} does not fit in 64 bits")
+
+
+def floating(argument: float, const: bool, value: bool, align: bool) -> Specialization:
+    return "fp32", None
+
+
+def array(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+    seen = ("" if not align or address(argument) % 16 else "D") if value else None
+    return pointer_name(argument.dtype, const), seen
+
+
+def tensor(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+    """As `array`, without the questions: what has data_ptr()."""
+    seen = ("" if not align or argument.data_ptr() % 16 else "D") if value else None
+    return pointer_name(argument.dtype, const), seen
+
+
+def function(argument: Function, const: bool, value: bool, align: bool) -> Specialization:
+    return "constexpr", freeze(argument)
+
+
+def constant(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+    return "constexpr", freeze(argument)
+
+
+def sequence(argument: tuple[Any, ...], const: bool, value: bool, align: bool) -> Specialization:
+    """Element by element. The type is a tuple of the same class, so that named fields keep their names."""
+    pairs = [specialize(element) for element in argument]
+    make: Any = type(argument)._make if hasattr(argument, "_fields") else tuple
+    return make(ty for ty, _ in pairs), make(seen for _, seen in pairs)
+
+
+def descriptor(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+    """A tensor descriptor: the element's type and the block's shape, and how reading outside pads."""
+    element = pointer_name(argument.base.dtype, False)[1:]
+    padding = getattr(argument, "padding", "zero")
+    return f"tensordesc<{element}{[int(n) for n in argument.block_shape]}>", f"padding={padding}"
+
+
+_BY_BASE: tuple[tuple[type, Callable[[Any, bool, bool, bool], Specialization]], ...] = (
+    (bool, boolean), (int, integer), (float, floating), (tuple, sequence), (Function, function),
+    (constexpr, constant), (dtype, constant),
+)  # fmt: skip
+BY_TYPE: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {
+    type(None): none, bool: boolean, int: integer, float: floating, tuple: sequence, constexpr: constant,
+    dtype: constant,
+}  # fmt: skip
