@@ -176,8 +176,8 @@ class JITFunction(KernelInterface, JITCallable):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for a grid: an int, or 1 to 3 of them, or a function of the arguments that gives these."""
         try:
-            return self._launchers[grid]
-        except (KeyError, TypeError):
+            return self._launchers.get(grid) or self._launcher(grid)
+        except TypeError:  # a list
             return self._launcher(grid)
 
     def _launcher(self, grid: Any) -> Callable[..., Any]:

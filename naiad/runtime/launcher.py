@@ -55,9 +55,11 @@ class ComputedGrid:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         function = self.function
-        named = dict(zip(function.arg_names, args, strict=False))
+        named = function.defaults.copy()
+        named.update(zip(function.arg_names, args))  # noqa: B905 (the keyword costs 0.3 us)
+        named.update(keywords)
         try:
-            size = self.grid({**function.defaults, **named, **keywords})
+            size = self.grid(named)
             launch = function._launchers.get(size)
         except Exception:  # an argument is missing, or the size is a list: the long way finds out
             return function.run(*args, grid=self.grid, warmup=False, **keywords)

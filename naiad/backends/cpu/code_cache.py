@@ -5,7 +5,7 @@ The code is for any CPU of the architecture, so that machines may share the fold
 
 import hashlib
 import os
-import tempfile
+import threading
 from collections.abc import Collection, Mapping
 
 import naiad
@@ -16,7 +16,7 @@ from naiad.backends.cpu.loader import NOTHING, LoadError, load
 
 
 def native_image(text: str, names: Collection[str], externals: Mapping[str, int] = NOTHING) -> Image:
-    """The code of the LLVM text, loaded (loader.load says how): from the cache folder, else compiled and stored there."""
+    """The code of the LLVM text, loaded as by `load`: from the cache folder, else compiled and stored there."""
     triple = host().triple
     version = getattr(naiad, "__version__", "")
     key = hashlib.sha256("\0".join((version, triple, text)).encode()).hexdigest()[:32]
@@ -41,8 +41,8 @@ def store(path: str, obj: bytes) -> None:
     """Writes the file at once or not at all; a folder that cannot be written only costs the next process a compile."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
-        with os.fdopen(handle, "wb") as file:
+        temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
+        with open(temporary, "wb") as file:
             file.write(obj)
         os.replace(temporary, path)
     except OSError:

@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -113,6 +112,9 @@ class PythonPool:
             os.register_at_fork(after_in_child=self.restart)
 
     def restart(self) -> None:
+        """Makes the threads, again in a child after fork."""
+        from concurrent.futures import ThreadPoolExecutor  # most processes have the native pool
+
         self.lock = threading.Lock()
         self.executor = ThreadPoolExecutor(max(1, self.threads - 1), thread_name_prefix="naiad")
 
