@@ -44,11 +44,15 @@ class Facts:
 
 @dataclass
 class Level:
-    """A block that is being written. `speculative`: it may not run, so costly ops stay in it."""
+    """A block that is being written. `speculative`: it may not run, so costly ops stay in it.
+
+    `values`: what was made at this level, kept where its block is that of the level below and goes on after it.
+    """
 
     block: Block
     memo: dict[Any, Any] = field(default_factory=dict)
     speculative: bool = False
+    values: list[SSAValue] = field(default_factory=list)
 
 
 COSTLY = frozenset({"math.exp", "math.exp2", "math.log", "math.log2", "math.sin", "math.cos", "math.erf", "math.tanh",
@@ -77,9 +81,11 @@ class Writer:
         return max((self.depths.get(v, 0) for v in values), default=0)
 
     def _insert(self, op: Operation, depth: int) -> Operation:
-        self.levels[depth].block.add_op(op)
+        level = self.levels[depth]
+        level.block.add_op(op)
         for result in op.results:
             self.depths[result] = depth
+        level.values.extend(op.results)
         return op
 
     def pure(self, name: str, operands: Sequence[SSAValue], type: Attribute, **properties: Attribute) -> SSAValue:
@@ -290,7 +296,7 @@ class Writer:
             yield
         finally:
             self.floor = before
-            self.levels.pop()
+            self.depths.update(dict.fromkeys(self.levels.pop().values, self.depth))
 
     @contextmanager
     def loop(self, low: SSAValue, high: SSAValue, step: SSAValue, carried: Sequence[SSAValue] = ()) -> Iterator["Loop"]:
