@@ -1,7 +1,7 @@
 """The language of kernels: `import naiad.language as tl`. What Triton's triton.language has, under the same names."""
 
 from naiad.language.core import builtin as _builtin  # isort: skip  (the other modules are decorated with it)
-import naiad.language.operators  # isort: skip  (gives tensors their operators)
+import naiad.language.operators as _operators  # isort: skip  # noqa: F401  (gives tensors their operators)
 
 from naiad.language import extra, math, target_info
 from naiad.language.aggregate import aggregate, aggregate_replace

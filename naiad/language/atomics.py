@@ -8,12 +8,12 @@ from typing import Any
 from naiad.language.arithmetic import and_, lshr
 from naiad.language.builder import builder
 from naiad.language.builtin import builtin
-from naiad.language.casts import bitcast_to, cast_to, integer_bits
+from naiad.language.casts import bitcast_to, cast_to
 from naiad.language.compare import compare, not_, where
 from naiad.language.memory import check_mask
 from naiad.language.promotion import broadcast_to_shape, optional_tensor, scalar_constant, to_tensor
 from naiad.language.tensor import dimensions, member, tensor
-from naiad.language.types import bfloat16, float16, float32, float64, int1, int16, pointer_type, uint16
+from naiad.language.types import bfloat16, float16, float32, float64, get_int_dtype, int1, int16, pointer_type, uint16
 
 _SEMANTICS = ("acquire", "release", "acq_rel", "relaxed")
 _SCOPES = ("gpu", "cta", "sys")
@@ -151,10 +151,12 @@ def _float_extremum(name: str, pointer: tensor, value: tensor, mask: tensor | No
 
     -0.0 has a sign but is no negative number: it goes as 0.0, which is right against either.
     """
-    signed = integer_bits(value, signed=True)
-    signed = where(compare("eq", value, scalar_constant(0.0, value.dtype)), scalar_constant(0, signed.dtype), signed)
-    unsigned = bitcast_to(signed, integer_bits(value, signed=False).dtype)
-    negative = cast_to(lshr(unsigned, value.dtype.primitive_bitwidth - 1), int1)
+    bits = value.dtype.primitive_bitwidth
+    signed = bitcast_to(value, get_int_dtype(bits, signed=True))
+    is_zero = compare("eq", value, scalar_constant(0.0, value.type))
+    signed = where(is_zero, scalar_constant(0, signed.type), signed)
+    unsigned = bitcast_to(signed, get_int_dtype(bits, signed=False))
+    negative = cast_to(lshr(unsigned, bits - 1), int1)
     positive = not_(negative)
     address_space = pointer.dtype.address_space
     as_signed = bitcast_to(pointer, pointer_type(signed.dtype, address_space))

@@ -11,7 +11,6 @@ from naiad.language.types import (
     float8e4b15,
     float16,
     float32,
-    get_int_dtype,
     int1,
     int8,
     int64,
@@ -177,11 +176,6 @@ def _cast_pointer(value: tensor, target: dtype) -> tensor:
     if source.is_int() and target.is_ptr():
         return _emit("tt.int_to_ptr", cast_to(value, int64), target)
     raise TypeError(f"cannot cast {value} to {block_of(target, ())}")
-
-
-def integer_bits(value: tensor, signed: bool) -> tensor:
-    """The bits of a float as an integer of its width."""
-    return bitcast_to(value, get_int_dtype(value.dtype.primitive_bitwidth, signed))
 
 
 def stored_type(element: dtype) -> dtype:

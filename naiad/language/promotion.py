@@ -107,10 +107,11 @@ def integer_promotion(a: dtype, b: dtype) -> dtype:
 
 def arithmetic_type(a: dtype, a_is_literal: bool, b: dtype, b_is_literal: bool, division: bool) -> dtype:
     """The element type in which an operator on `a` and `b` computes. Floats narrower than fp32 divide in fp32."""
-    common = _common_type(a, a_is_literal, b, b_is_literal)
+    adopted = _adopted(a, a_is_literal, b, b_is_literal)
+    common = adopted or _common_type(a, b)
     if division and common.is_floating() and common.primitive_bitwidth < 32:
         return float32
-    if division and common.is_int() and a_is_literal == b_is_literal and a.int_signedness != b.int_signedness:
+    if division and common.is_int() and adopted is None and a.int_signedness != b.int_signedness:
         raise TypeError(
             f"Cannot use /, #, or % with {a!r} and {b!r} because they have different signedness;"
             "this is unlikely to result in a useful answer. Cast them to the same signedness."
@@ -118,11 +119,15 @@ def arithmetic_type(a: dtype, a_is_literal: bool, b: dtype, b_is_literal: bool, 
     return common
 
 
-def _common_type(a: dtype, a_is_literal: bool, b: dtype, b_is_literal: bool) -> dtype:
-    if a_is_literal != b_is_literal:
-        literal, other = (a, b) if a_is_literal else (b, a)
-        if literal.kind().value <= other.kind().value:
-            return other
+def _adopted(a: dtype, a_is_literal: bool, b: dtype, b_is_literal: bool) -> dtype | None:
+    """The type that a literal takes from the other operand, if it does."""
+    if a_is_literal == b_is_literal:
+        return None
+    literal, other = (a, b) if a_is_literal else (b, a)
+    return other if literal.kind().value <= other.kind().value else None
+
+
+def _common_type(a: dtype, b: dtype) -> dtype:
     for wide in (float64, float32, float16):
         if wide in (a, b):
             return wide

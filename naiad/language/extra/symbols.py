@@ -11,9 +11,9 @@ Row = tuple[tuple[dtype, ...], str, dtype]
 _LETTERS = {"f": float32, "d": float64, "i": int32, "l": int64, "u": uint32, "v": uint64}
 
 _FLOATS: dict[int, str] = {  # number of arguments: names that exist as `name` for fp64 and `namef` for fp32
-    1: "floor rsqrt ceil trunc exp2 sqrt rint nearbyint sin cos sinpi cospi tan log2 exp exp10 cosh sinh tanh atan asin "
-    "acos log log10 log1p acosh asinh atanh expm1 cbrt rcbrt j0 j1 y0 y1 cyl_bessel_i0 cyl_bessel_i1 erf erfinv erfc "
-    "erfcx erfcinv normcdfinv normcdf lgamma tgamma round logb",
+    1: "floor rsqrt ceil trunc exp2 sqrt rint nearbyint sin cos sinpi cospi tan log2 exp exp10 cosh sinh tanh atan "
+    "asin acos log log10 log1p acosh asinh atanh expm1 cbrt rcbrt j0 j1 y0 y1 cyl_bessel_i0 cyl_bessel_i1 erf erfinv "
+    "erfc erfcx erfcinv normcdfinv normcdf lgamma tgamma round logb",
     2: "copysign nextafter atan2 hypot rhypot fmod remainder fdim",
     3: "norm3d rnorm3d fma",
     4: "norm4d rnorm4d",
