@@ -117,7 +117,7 @@ class Autotuner(KernelInterface):
                 config.pre_hook(arguments)
             self.pre_hook(arguments)
             try:
-                self.fn.run(*args, **current)
+                launch(self.fn, args, dict(current))
             except Exception as error:
                 self.post_hook(arguments, exception=error)
                 raise
@@ -137,7 +137,7 @@ class Autotuner(KernelInterface):
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+        result = launch(self.fn, args, dict(**kwargs, **config.all_kwargs()))
         self.nargs = None
         return result
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from naiad.runtime.jit import KernelInterface
+from naiad.runtime.launcher import launch
 
 
 class Heuristics(KernelInterface):
@@ -21,7 +22,7 @@ class Heuristics(KernelInterface):
         named = dict(zip(self.arg_names, args, strict=False))
         for name, compute in self.values.items():
             kwargs[name] = compute({**named, **kwargs})
-        return self.fn.run(*args, **kwargs)
+        return launch(self.fn, args, kwargs)
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:

@@ -1,0 +1,41 @@
+"""The drop-in: after `install()`, `import triton` gives naiad under Triton's module names.
+
+import naiad.compat
+naiad.compat.install()          # or: naiad run script.py
+import triton                   # modules backed by naiad; an installed triton is neither touched nor mixed in
+"""
+
+import sys
+
+from naiad import knobs
+from naiad.compat.finder import DropInFinder, is_drop_in
+
+__all__ = ["install", "is_installed", "uninstall"]
+
+
+def is_installed() -> bool:
+    """Whether `triton` means naiad in this process."""
+    return any(isinstance(finder, DropInFinder) for finder in sys.meta_path)
+
+
+def install(version: str | None = None) -> None:
+    """Makes `triton` mean naiad from now on; a second call changes nothing but the version.
+
+    version: what `triton.__version__` says, by default NAIAD_TRITON_VERSION (3.6.0). Raises RuntimeError where another
+    triton was imported already: code would get parts of both.
+    """
+    if version is not None:
+        knobs.naiad.triton_version = version
+    if is_installed():
+        return
+    if (module := sys.modules.get("triton")) is not None and not is_drop_in(module):
+        place = getattr(module, "__file__", "somewhere")
+        raise RuntimeError(f"triton was imported already, from {place}: call naiad.compat.install() before that")
+    sys.meta_path.insert(0, DropInFinder())
+
+
+def uninstall() -> None:
+    """Forgets the drop-in's modules; `import triton` gives what is installed. What code took before stays naiad's."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, DropInFinder)]
+    for name in [name for name in sys.modules if name == "triton" or name.startswith("triton.")]:
+        del sys.modules[name]

@@ -1,0 +1,138 @@
+"""The import machinery of the drop-in: a finder for `triton` and below, facades, and the version that pip tells."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from naiad import knobs
+from naiad.compat.table import FACADES, OBJECTS, alias_of, is_package
+
+FILE = str(Path(__file__).resolve().parent.parent / "__init__.py")
+
+
+class Facade(ModuleType):
+    """A module of Triton whose names are naiad's; a name that naiad does not have is said in the error."""
+
+    def __getattr__(self, name: str) -> Any:
+        module = object.__getattribute__(self, "__name__")
+        if (module, name) in OBJECTS:
+            home, attribute = OBJECTS[module, name]
+            return getattr(importlib.import_module(home), attribute)
+        if name == "__all__":
+            return public_names(module)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for home in FACADES[module]:
+            found = importlib.import_module(home)
+            if hasattr(found, name) and not _is_foreign_module(getattr(found, name), name):
+                return getattr(found, name)
+        if f"{module}.{name}" in FACADES or alias_of(f"{module}.{name}"):
+            return importlib.import_module(f"{module}.{name}")
+        raise AttributeError(f"module '{module}' has no attribute '{name}': naiad, which answers for triton, lacks it")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if (self.__name__, name) in OBJECTS and isinstance(value, ModuleType):
+            return  # the import of a submodule, whose name in the package is something else
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *public_names(self.__name__)})
+
+
+def _is_foreign_module(value: Any, name: str) -> bool:
+    """Whether a name of naiad's package is its submodule, where Triton has a module of that name."""
+    return isinstance(value, ModuleType) and value.__name__.startswith("naiad.") and name not in ("knobs",)
+
+
+def public_names(module: str) -> list[str]:
+    """The names that `from module import *` takes."""
+    names: set[str] = set()
+    for home in FACADES[module]:
+        found = importlib.import_module(home)
+        names |= set(getattr(found, "__all__", None) or (n for n in dir(found) if not n.startswith("_")))
+    return sorted(names)
+
+
+def is_drop_in(module: ModuleType) -> bool:
+    """Whether the module is one of the drop-in's."""
+    return isinstance(module, Facade) or module.__name__.startswith("naiad")
+
+
+class DropInLoader(Loader):
+    """Makes facades, and puts naiad's own module where Triton's is the same."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None if alias_of(spec.name) else Facade(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec_name = module.__spec__.name if module.__spec__ else module.__name__
+        name = spec_name if spec_name.startswith("triton") else module.__name__
+        if alias := alias_of(name):
+            found = importlib.import_module(alias)
+            if module is sys.modules.get(name):
+                sys.modules[name] = found  # importlib takes what it finds here now
+            else:
+                vars(module).update({n: getattr(found, n) for n in dir(found) if not n.startswith("__")})
+            return
+        if isinstance(module, Facade):
+            module.__file__ = FILE
+            return
+        vars(module).update({n: getattr(Facade(name), n) for n in public_names(name)})
+
+
+class DropInFinder(DistributionFinder):
+    """Finds `triton`, everything below it, and its distribution."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "triton" and not fullname.startswith("triton."):
+            return None
+        if not _exists(fullname):
+            text = f"No module named '{fullname}': naiad, which answers for triton, has no such module"
+            raise ModuleNotFoundError(text, name=fullname)
+        spec = ModuleSpec(
+            fullname, DropInLoader(), origin=FILE, is_package=is_package(fullname) or _is_alias_package(fullname)
+        )
+        spec.has_location = False
+        return spec
+
+    def find_distributions(
+        self,
+        context: DistributionFinder.Context = DistributionFinder.Context(),
+    ) -> Iterator[Distribution]:
+        if context.name in (None, "triton"):
+            yield DropInDistribution()
+
+
+class DropInDistribution(Distribution):
+    """What `importlib.metadata` says about triton."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename == "METADATA":
+            return f"Metadata-Version: 2.1\nName: triton\nVersion: {knobs.naiad.triton_version}\n"
+        return None
+
+    def locate_file(self, path: str | PathLike[str]) -> Path:  # type: ignore[override]
+        return Path(FILE).parent / path
+
+
+def _exists(name: str) -> bool:
+    if name in FACADES:
+        return all(importlib.util.find_spec(home) is not None for home in FACADES[name])
+    alias = alias_of(name)
+    return alias is not None and importlib.util.find_spec(alias) is not None
+
+
+def _is_alias_package(name: str) -> bool:
+    alias = alias_of(name)
+    spec = importlib.util.find_spec(alias) if alias else None
+    return spec is not None and spec.submodule_search_locations is not None
