@@ -1,6 +1,6 @@
 """Errors that a kernel's author sees: the place, what was expected, what was found, what to do, and the reason.
 
-The text of a CompilationError is Triton's (`at LINE:COL:`, the source, the reason on the last line) with more around it:
+The text of a CompilationError is Triton's (`at LINE:COL:`, the source, the reason as the last line) with more around:
 
     /home/me/k.py:12:9: in kernel
     at 3:8:
@@ -33,7 +33,7 @@ class TritonError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """A piece of a kernel's source. Lines count from 1 at the function's `def`, columns from 0, as Python's `ast` counts."""
+    """A piece of a kernel's source. Lines count from 1 at the `def`, columns from 0, as in Python's `ast`."""
 
     source: str
     line: int
@@ -81,7 +81,7 @@ class Explanation:
 
 
 def explain(error: E, *, expected: str = "", found: str = "", advice: str = "") -> E:
-    """Gives `error` an explanation, which the compiler shows with the place: `raise explain(ValueError(..), advice=..)`."""
+    """Gives `error` an explanation, shown with the place: `raise explain(ValueError(..), advice=..)`."""
     error.explanation = Explanation(expected, found, advice)  # type: ignore[attr-defined]
     return error
 
@@ -92,7 +92,7 @@ def explanation_of(error: BaseException | None) -> Explanation:
 
 
 class CompilationError(TritonError):
-    """A mistake in a kernel. `error_message` is the reason alone; `inner` the error of the callee in which it happened."""
+    """A mistake in a kernel. `error_message` is the reason alone; `inner` the error of the callee where it happened."""
 
     def __init__(
         self,

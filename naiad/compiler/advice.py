@@ -5,8 +5,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from naiad.compiler.values import describe, is_constant
+from naiad.compiler.values import describe
 from naiad.errors import Explanation
+from naiad.language.tensor import tensor
 
 if TYPE_CHECKING:
     from naiad.compiler.generator import Generator
@@ -41,10 +42,21 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 
-def for_node(node: ast.AST) -> tuple[str, str]:
-    """The reason and what to do for a construct that kernels do not have."""
+WORDS = {
+    ast.FunctionDef: "a `def` in a kernel", ast.ClassDef: "a `class` in a kernel", ast.Raise: "a `raise`",
+    ast.Try: "a `try`", ast.With: "a `with`", ast.Lambda: "a `lambda`", ast.SetComp: "a set comprehension",
+    ast.Set: "a set", ast.Dict: "a dict", ast.DictComp: "a dict comprehension", ast.GeneratorExp: "a generator",
+    ast.Break: "a `break`", ast.Continue: "a `continue`", ast.Global: "a `global`", ast.Nonlocal: "a `nonlocal`",
+    ast.Import: "an `import`", ast.ImportFrom: "an `import`", ast.Delete: "a `del`", ast.Yield: "a `yield`",
+    ast.Await: "an `await`", ast.Match: "a `match`", ast.Return: "a `return`",
+}  # fmt: skip
+
+
+def for_node(node: ast.AST) -> tuple[str, Explanation]:
+    """The reason for refusing a construct that kernels do not have, and its explanation."""
     name = type(node).__name__
-    return NODES.get(type(node), (f"unsupported AST node type: {name}", "write it with what the language has"))
+    reason, todo = NODES.get(type(node), (f"unsupported AST node type: {name}", "write it with what the language has"))
+    return reason, Explanation("a statement or expression that kernels have", WORDS.get(type(node), name), todo)
 
 
 @dataclass(frozen=True)
@@ -94,10 +106,20 @@ def for_message(message: str) -> Explanation:
 
 def found_in(g: "Generator", node: ast.AST | None) -> str:
     """The values that an expression was given, in words: `x = int32, y = fp32[64]`. Nothing is evaluated anew."""
-    parts = []
-    for text, value in _operands(g, node):
-        parts.append(f"{text} = {_words(value)}")
-    return ", ".join(parts)
+    if isinstance(node, ast.Call) and g.called is not None and g.called[0] is node:
+        return _arguments(*g.called)
+    return ", ".join(f"{text} = {_words(value)}" for text, value in _operands(g, node))
+
+
+def _arguments(node: ast.Call, arguments: list[Any], keywords: dict[str, Any]) -> str:
+    """What a call was given: the text of each argument and its value."""
+    texts = [ast.unparse(a) for a in node.args]
+    if len(texts) != len(arguments):  # there was a starred one
+        texts = [f"argument {i}" for i in range(len(arguments))]
+    pairs = [*zip(texts, arguments, strict=True), *keywords.items()]
+    return ", ".join(
+        f"{text[:40]} = {_words(value)}" for text, value in pairs if text != str(getattr(value, "value", ""))
+    )
 
 
 _MISSING = object()
@@ -127,4 +149,5 @@ def _operands(g: "Generator", node: ast.AST | None) -> list[tuple[str, Any]]:
 
 def _words(value: Any) -> str:
     words = describe(value)
-    return words if is_constant(value) else f"{words} (known only at run time)"
+    is_scalar = isinstance(value, tensor) and not value.type.is_block()
+    return f"{words} (known only at run time)" if is_scalar and not value.dtype.is_ptr() else words

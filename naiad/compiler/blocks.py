@@ -1,7 +1,7 @@
-"""Statements in order, and how a list of them ends: by falling off its end, or by a `return` on all or some of its paths.
+"""Statements in order, and how a list of them ends: by falling off its end, or by `return` on all or some of its paths.
 
-Control flow of ttir is structured, so a `return` under a runtime condition puts the rest of the statements into the other
-branch (branches.py). The constant parts, `if` on constexpr and unrolled loops, are spliced into the list.
+Control flow of ttir is structured, so a `return` under a runtime condition puts the rest of the statements into the
+other branch (branches.py). The constant parts, `if` on constexpr and unrolled loops, are spliced into the list.
 """
 
 import ast
@@ -92,7 +92,9 @@ def _return(g: "Generator", node: ast.Return) -> Exit:
     builder = g.builder
     before, builder.node = builder.node, node
     if g.loops:
-        raise unsupported(g, node, RETURN_IN_LOOP, "carry the result in a variable and return it after the loop")
+        todo = "carry the result in a variable and return it after the loop"
+        line = g.loops[-1].lineno
+        raise unsupported(g, node, RETURN_IN_LOOP, todo, "`return` outside of loops", f"one in the loop at line {line}")
     value = g.visit(node.value) if node.value is not None else None
     if isinstance(value, constexpr) and value.value is None:
         value = None

@@ -1,14 +1,14 @@
 """Runtime `if` and the conditional expression: two blocks, and one scf.if that gives what differs between them.
 
-Each side has its block, its scope and its way to end. Where they meet, names that differ become results of the scf.if. A
-side that returned has no names any more; if the other goes on, a flag says at run time which it was, and the function's
+Each side has its block, its scope and its way to end. Where they meet, names that differ become results of the scf.if.
+A side that returned has no names any more; if the other goes on, a flag says at run time which it was, and the function's
 result travels with it.
 """
 
 import ast
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Region
@@ -17,7 +17,7 @@ from naiad.compiler import blocks
 from naiad.compiler.mistakes import place_of, unsupported
 from naiad.compiler.scope import Scope, Unavailable
 from naiad.compiler.values import Mismatch, describe, handles_of, rebuild, same, unify
-from naiad.errors import CompilationError, Explanation
+from naiad.errors import CompilationError, Explanation, explanation_of
 from naiad.language.constexpr import unwrap
 from naiad.language.tensor import tensor
 from naiad.language.types import int1
@@ -87,7 +87,10 @@ def condition_of(g: "Generator", test: ast.expr) -> bool | tensor:
     plain = unwrap(value)
     if type(plain) not in (bool, int, type(None)):
         message = "`if` conditionals can only accept values of type {bool, int, NoneType}, not objects of type "
-        raise unsupported(g, g.builder.node or test, message + type(plain).__name__, "compare it: `x is not None`, `x != 0`")
+        todo = "compare it: `x is not None`, `x != 0`"
+        raise unsupported(
+            g, g.builder.node or test, message + type(plain).__name__, todo, "a condition", describe(value)
+        )
     return bool(plain)
 
 
@@ -100,10 +103,12 @@ def truth(g: "Generator", value: tensor, test: ast.expr) -> tensor:
                 g.builder.node or test,
                 "Boolean value of Tensor with more than one value is ambiguous",
                 "reduce it first, for example tl.max(x.to(tl.int32), axis=0) != 0, or use tl.where",
+                "a scalar condition",
+                describe(value),
             )
         text = ast.unparse(test)
-        message = f'If conditional called with multidimensional Tensor instead of scalar; please use "if ({text}).item()" instead'
-        warnings.warn(message, stacklevel=2)
+        message = "If conditional called with multidimensional Tensor instead of scalar; please use"
+        warnings.warn(f'{message} "if ({text}).item()" instead', stacklevel=2)
         value = tensor(g.builder.emit("tt.unsplat", (value.handle,), value.type.scalar), value.type.scalar)
     return value if value.type == int1 else value.to(int1)  # type: ignore[attr-defined]
 
@@ -177,7 +182,7 @@ def _join(g: "Generator", node: ast.AST, condition: Any, then: Side, other: Side
 def _merge_names(
     g: "Generator", node: ast.AST, then: Side, other: Side, columns: Columns
 ) -> dict[str, tuple[Any, slice | None]]:
-    """For each name that a side changed: a value and the place of its handles among the results, or what to say of it."""
+    """For each name that a side changed: a value and the place of its handles among the results."""
     merged: dict[str, tuple[Any, slice | None]] = {}
     missing = Unavailable("")
     g.scope = dict(g.scope)
@@ -206,7 +211,8 @@ def _both_sides(name: str, node: ast.AST, a: Any, b: Any, columns: Columns) -> t
         a, b = unify(a, b)
     except Mismatch:
         reason = f"Mismatched type for {name} between then block ({describe(a)}) and else block ({describe(b)})"
-        return Unavailable(reason, "give it one type in both branches, or use another name"), None
+        todo = "give it one type in both branches, or use another name"
+        return Unavailable(reason, todo, f"one type of {name}", f"{describe(a)} and {describe(b)}"), None
     return a, columns.add(handles_of(a), handles_of(b))
 
 
@@ -218,6 +224,8 @@ def _undefined(name: str, node: ast.AST, a: Any, b: Any, missing: Unavailable) -
     return Unavailable(
         f"{name} is not defined: only one branch of the `if` at line {line} assigns it",
         f"assign {name} before the `if`, or in both branches",
+        f"a value of {name} on both paths",
+        f"one on one path of the `if` at line {line}",
     )
 
 
@@ -294,8 +302,11 @@ def if_expression(g: "Generator", node: ast.IfExp) -> Any:
     try:
         a, b = unify(ours, theirs)
     except Mismatch as error:
-        message = f"Ternary expression with dynamic condition has inconsistent types {describe(ours)} and {describe(theirs)}"
-        raise CompilationError(message, place_of(g, node), error.explanation) from None  # type: ignore[attr-defined]
+        message = (
+            f"Ternary expression with dynamic condition has inconsistent types {describe(ours)} and {describe(theirs)}"
+        )
+        said = replace(explanation_of(error), advice="give both sides one type and shape, for example with .to(...)")
+        raise CompilationError(message, place_of(g, node), said) from None
     columns = Columns()
     columns.add(handles_of(a), handles_of(b))
     return rebuild(a, list(_emit(g, condition.handle, then, other, columns)))

@@ -1,4 +1,4 @@
-"""The builder of the compiler: answers `language` by making ops of naiad's IR at the place where the front end stands."""
+"""The builder of the compiler: answers `language` by making ops of the IR at the place where the front end stands."""
 
 import ast
 from collections.abc import Callable, Sequence
@@ -122,7 +122,7 @@ class IRBuilder:
         return made
 
     def annotate(self, handle: SSAValue, name: str, values: Sequence[int]) -> None:
-        """Notes what the kernel's author promises of a value: on the op that makes it, or on the function's argument."""
+        """Notes what the author promises of a value: on the op that makes it, or on the function's argument."""
         if isinstance(handle, OpResult):
             handle.op.attributes[name] = DenseIntOrFPElementsAttr.from_list(tensor(i32, (len(values),)), list(values))
         elif handle.owner is self.frame.entry:
@@ -148,7 +148,8 @@ def _results(op: Operation, type: Any) -> Any:
 @cache
 def _is_segmented(kind: type[Operation]) -> bool:
     """Whether the op says how many operands each of its groups has."""
-    return any(isinstance(o, AttrSizedOperandSegments) for o in kind.get_irdl_definition().options)  # type: ignore[attr-defined]
+    options = kind.get_irdl_definition().options  # type: ignore[attr-defined]
+    return any(isinstance(option, AttrSizedOperandSegments) for option in options)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Calls: what is called decides. @jit functions become tt.call, functions of the language run now, Python's few are mapped."""
+"""Calls: @jit functions become tt.call, functions of the language run now, a few of Python's are mapped to it."""
 
 import ast
 import builtins
@@ -43,6 +43,7 @@ def call_node(g: "Generator", node: ast.Call) -> Any:
     for keyword in node.keywords:
         value = g.visit(keyword.value)
         keywords |= {keyword.arg: value} if keyword.arg is not None else dict(unwrap(value))
+    g.called = node, arguments, keywords
     return call(g, fn, arguments, keywords)
 
 
@@ -107,7 +108,10 @@ def _constexpr_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any])
     given = [*arguments, *keywords.values()]
     runtime = next((v for v in given if isinstance(v, tensor)), None)
     if runtime is not None and not getattr(fn, "instance", None):
-        error = TypeError(f"{getattr(fn, '__name__', fn)} is a constexpr function: its arguments must be known when the kernel is compiled")
+        error = TypeError(
+            f"{getattr(fn, '__name__', fn)} is a constexpr function: "
+            "its arguments must be known when the kernel is compiled"
+        )
         raise explain(error, found=describe(runtime), advice="pass constexpr values, or decorate it with @triton.jit")
     result = fn(*arguments, **keywords)
     return result if isinstance(result, base_value) else constexpr(result)
@@ -235,7 +239,11 @@ def _sum(items: Any, start: Any = 0) -> Any:
 
 
 def _type(value: Any) -> Any:
-    return value.type if isinstance(value, base_value) and not isinstance(value, constexpr) else constexpr(type(unwrap(value)))
+    return (
+        value.type
+        if isinstance(value, base_value) and not isinstance(value, constexpr)
+        else constexpr(type(unwrap(value)))
+    )
 
 
 def _range(*bounds: Any) -> constexpr:

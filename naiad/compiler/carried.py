@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xdsl.ir import Attribute, Block, SSAValue
+
 from naiad.compiler.mistakes import place_of
 from naiad.compiler.scope import Scope, Unavailable, assigned_names
 from naiad.compiler.values import Mismatch, describe, handles_of, rebuild, same, unify
 from naiad.errors import CompilationError, Explanation
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.promotion import is_number, to_tensor
-from xdsl.ir import Attribute, Block, SSAValue
 
 if TYPE_CHECKING:
     from naiad.compiler.generator import Generator
@@ -92,7 +93,9 @@ class Carried:
             if new is old or same(old, new):
                 continue
             if not is_number(unwrap(old)):
-                raise _changed(g, node, name, old, describe(new), "only numbers and tensors can change from one round to the next")
+                raise _changed(
+                    g, node, name, old, describe(new), "only numbers and tensors can change from one round to the next"
+                )
             changed.add(name)
         return frozenset(changed)
 
@@ -140,24 +143,33 @@ def _as_tensor(value: Any) -> Any:
 
 def leave_scope(g: "Generator", node: ast.AST, before: Scope, results: Scope, variable: str = "") -> None:
     """The scope behind the loop: names that only the loop assigned say so when they are read."""
-    line = getattr(node, "lineno", 0)
+    start = getattr(node, "lineno", 0)
     inside = {
         name: Unavailable(
-            f"{name} is not defined: it is first assigned inside the loop at line {line}",
+            f"{name} is not defined: it is first assigned inside the loop at line {start}",
             f"assign {name} before the loop, with the type that it has in it",
+            f"a value of {name} even where the loop never runs",
+            f"an assignment at line {line}, in the loop only" if (line := _line(node, name)) else "none",
         )
         for name in g.scope
         if name not in before
     }
     if variable:
         inside[variable] = Unavailable(
-            f"{variable} is not defined: it is the variable of the loop at line {line}, which has ended",
+            f"{variable} is not defined: it is the variable of the loop at line {start}, which has ended",
             "carry its value in another name",
+            "a name that has a value here",
+            "the variable of a loop that may have run no round",
         )
     g.scope = {**before, **inside, **results}
     for name, value in results.items():
         for handle in handles_of(value):
             handle.name_hint = name
+
+
+def _line(node: ast.AST, name: str) -> int:
+    """The line of the first assignment of `name` below `node`."""
+    return next((n.lineno for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name), 0)
 
 
 def _changed(g: "Generator", node: ast.AST, name: str, initial: Any, now: str, advice: str) -> CompilationError:
@@ -167,5 +179,9 @@ def _changed(g: "Generator", node: ast.AST, name: str, initial: Any, now: str, a
         f"Loop-carried variable {name} has initial type {describe(initial)} but is re-assigned to {now} in loop! "
         "Please make sure that the type stays consistent.",
         place_of(g, stores[-1] if stores else node),
-        Explanation(describe(initial), now, advice or f"give {name} its type before the loop: {name} = {name}.to(...), or tl.zeros(...)"),
+        Explanation(
+            describe(initial),
+            now,
+            advice or f"give {name} its type before the loop: {name} = {name}.to(...), or tl.zeros(...)",
+        ),
     )

@@ -1,8 +1,10 @@
 """The front end: a @jit function and its specialisation to a module of ttir.
 
-    ast_to_ttir(kernel, ASTSource(kernel, {"x": "*fp32", "n": "i32"}, {"BLOCK": 128}), options)
+ast_to_ttir(kernel, ASTSource(kernel, {"x": "*fp32", "n": "i32"}, {"BLOCK": 128}), options)
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -35,7 +37,7 @@ def ast_to_ttir(fn: Function, src: Any, options: Any) -> ModuleOp:
 def generate(fn: Function, src: Any, options: Any) -> tuple[ModuleOp, Unit]:
     """The module, and the unit, which also holds the globals that the kernel read."""
     unit = Unit(options, VISITORS)
-    unit.builder = IRBuilder(options, lambda f, args, kwargs: calls.call(unit.generator, f, args, kwargs))  # type: ignore[arg-type]
+    unit.builder = IRBuilder(options, partial(_call, unit))
     symbol = kernel_name(fn, src)
     unit.symbols.add(symbol)
     try:
@@ -46,6 +48,12 @@ def generate(fn: Function, src: Any, options: Any) -> tuple[ModuleOp, Unit]:
         filter_traceback(error)
         raise
     return ModuleOp([op for op in unit.functions if op is not None]), unit
+
+
+def _call(unit: Unit, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """A call that the language makes: of a combiner, or of a function that is written in the language."""
+    assert unit.generator is not None
+    return calls.call(unit.generator, function, arguments, keywords)
 
 
 def kernel_name(fn: Function, src: Any) -> str:

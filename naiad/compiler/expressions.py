@@ -38,6 +38,11 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -78,7 +83,9 @@ def binary(g: "Generator", op: ast.operator, left: Any, right: Any) -> Any:
     function = BINARY.get(type(op))
     if function is None:
         assert g.builder.node is not None
-        raise unsupported(g, g.builder.node, f"AST binary operator '{type(op).__name__}' is not (currently) implemented.")
+        raise unsupported(
+            g, g.builder.node, f"AST binary operator '{type(op).__name__}' is not (currently) implemented."
+        )
     return _apply(function, left, right)
 
 
@@ -110,7 +117,7 @@ def unary_operation(g: "Generator", node: ast.UnaryOp) -> Any:
                 "compare what you mean: `len(x) == 0`",
             )
         return constexpr(not unwrap(value))
-    function = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(node.op)]  # type: ignore[index]
+    function = UNARY[type(node.op)]
     return function(value) if isinstance(value, base_value) else constexpr(function(value))
 
 
@@ -148,7 +155,9 @@ def _contains(item: Any, container: Any, negated: bool) -> Any:
             return constexpr(found.value is not negated)
         return found.__not__() if negated else found  # type: ignore[attr-defined]
     if not is_constant(container):
-        raise explain(TypeError("`in` needs values that are known when the kernel is compiled"), found=describe(container))
+        raise explain(
+            TypeError("`in` needs values that are known when the kernel is compiled"), found=describe(container)
+        )
     return constexpr((unwrap(item) in unwrap(container)) is not negated)
 
 

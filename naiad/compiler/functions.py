@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import SymbolRefAttr
@@ -49,7 +50,9 @@ def call(g: Generator, function: Function, arguments: Sequence[Any], keywords: d
         _read(g, node, function, found, bound)
     if not found.done:
         message = f"Recursive call of {function.__name__} with the same argument types and constants"
-        raise unsupported(g, node or function.parse(), message, "write it as a loop, or let a constexpr argument shrink")
+        raise unsupported(
+            g, node or function.parse(), message, "write it as a loop, or let a constexpr argument shrink"
+        )
     handles = [handle for value in bound.values() for handle in handles_of(value)]
     types = [handle.type for handle in handles_of(found.result)]
     op = g.builder.add("tt.call", handles, types, properties={"callee": SymbolRefAttr(found.symbol)})
@@ -76,7 +79,8 @@ def _read(
 def _check_noinline(g: Generator, function: Function, bound: dict[str, Any]) -> None:
     for name, value in bound.items():
         if isinstance(value, tensor) and value.type.is_block() and value.type.numel != 1:
-            message = f"Function {function.__name__} is marked noinline, but was called with non-scalar argument {name}:{value}"
+            called = f"but was called with non-scalar argument {name}:{value}"
+            message = f"Function {function.__name__} is marked noinline, {called}"
             raise unsupported(g, g.builder.node or function.parse(), message, "leave `noinline` out, or pass scalars")
 
 
@@ -85,13 +89,14 @@ def bind(function: Function, arguments: Sequence[Any], keywords: dict[str, Any])
     bound: dict[str, Any] = {}
     rest, left = list(arguments), dict(keywords)
     missing = []
+    misfit = partial(_misfit, function, arguments, keywords)
     for parameter in function.params:
         name = parameter.name
         if parameter.variadic:
             bound[name], rest = language_tuple(rest), []
         elif rest and not parameter.keyword_only:
             if name in left:
-                raise _misfit(function, f"got multiple values for argument '{name}'")
+                raise misfit(f"got multiple values for argument '{name}'")
             bound[name] = as_value(rest.pop(0))
         elif name in left:
             bound[name] = as_value(left.pop(name))
@@ -101,18 +106,21 @@ def bind(function: Function, arguments: Sequence[Any], keywords: dict[str, Any])
             missing.append(name)
     if missing:
         noun = "argument" if len(missing) == 1 else "arguments"
-        raise _misfit(function, f"missing {len(missing)} required {noun}: {', '.join(map(repr, missing))}")
+        raise misfit(f"missing {len(missing)} required {noun}: {', '.join(map(repr, missing))}")
     if left:
-        raise _misfit(function, f"got an unexpected keyword argument '{next(iter(left))}'")
+        raise misfit(f"got an unexpected keyword argument '{next(iter(left))}'")
     if rest:
         takes = sum(not p.keyword_only for p in function.params)
-        raise _misfit(function, f"takes {takes} positional arguments but {len(arguments)} were given")
+        raise misfit(f"takes {takes} positional arguments but {len(arguments)} were given")
     return bound
 
 
-def _misfit(function: Function, what: str) -> TypeError:
+def _misfit(function: Function, arguments: Sequence[Any], keywords: dict[str, Any], what: str) -> TypeError:
     signature = f"{function.__name__}({', '.join(p.name for p in function.params)})"
-    return explain(TypeError(f"{function.__name__}() {what}"), expected=signature, advice="give each parameter one argument")
+    given = ", ".join([*(describe(a) for a in arguments), *(f"{name}={describe(v)}" for name, v in keywords.items())])
+    error = TypeError(f"{function.__name__}() {what}")
+    todo = "give each parameter without a default one argument"
+    return explain(error, expected=signature, found=f"{function.__name__}({given})", advice=todo)
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------
@@ -166,7 +174,7 @@ def define(
     public: bool = False,
     argument_attributes: Sequence[dict[str, Attribute]] = (),
 ) -> Any:
-    """Reads `function` and adds a tt.func to the module. `parameters`: a language type, or the constant itself, by name.
+    """Reads `function` and adds a tt.func to the module. `parameters`: by name a language type, or the constant itself.
 
     Gives a value of the result's type. Raises CompilationError, which has the place in this function.
     """
@@ -237,4 +245,3 @@ def _body(function: Function) -> list[ast.stmt]:
     definition = function.parse().body[0]
     assert isinstance(definition, ast.FunctionDef)
     return definition.body
-

@@ -1,7 +1,7 @@
-"""The state of the front end: a Unit per module, a Generator per function being read. What nodes mean stands in the visitors.
+"""The state of the front end: a Unit per module, a Generator per function being read. The visitors say what nodes mean.
 
-A visitor is a function of the generator and a node; the tables that join them are in `code_generator.py`. A mistake is an
-exception raised anywhere below `visit`: the builder's `node` is then still the innermost one, and says where it happened.
+A visitor is a function of the generator and a node; `code_generator.py` joins their tables. A mistake is an exception
+raised anywhere below `visit`: the builder's `node` is then still the innermost one, and says where it happened.
 """
 
 import ast
@@ -47,7 +47,7 @@ class Unit:
 
 
 class Generator:
-    """Reads one function. `scope` is what names mean now; `loops` are the runtime loops around the current statement."""
+    """Reads one function. `scope` is what names mean now; `loops` are the runtime loops around the statement."""
 
     def __init__(self, unit: Unit, function: Function, frame: Frame) -> None:
         self.unit = unit
@@ -58,6 +58,8 @@ class Generator:
         self.loops: list[ast.stmt] = []
         self.constexpr_names: dict[str, ast.AST] = {}
         """Names annotated with tl.constexpr, and the statement that did."""
+        self.called: tuple[ast.Call, list[Any], dict[str, Any]] | None = None
+        """The last call whose arguments were evaluated, for messages."""
         self._visitors = unit.visitors
 
     @cached_property

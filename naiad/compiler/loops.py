@@ -9,11 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute, Block, Region
+
 import naiad.language as tl
 from naiad.compiler import blocks, branches
 from naiad.compiler.carried import Carried, carried_names, leave_scope
 from naiad.compiler.ir_types import ir_type
-from naiad.compiler.values import describe
+from naiad.compiler.scope import Scope
+from naiad.compiler.values import describe, handles_of, rebuild
 from naiad.errors import explain
 from naiad.ir.base import int_attr
 from naiad.ir.loops import no_licm
@@ -23,8 +27,6 @@ from naiad.language.tensor import tensor
 from naiad.language.tuples import as_value
 from naiad.language.tuples import tuple as language_tuple
 from naiad.language.types import dtype, int1, int32
-from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Attribute, Block, Region
 
 if TYPE_CHECKING:
     from naiad.compiler.generator import Generator
@@ -86,7 +88,10 @@ def _known_values(value: Any) -> list[Any]:
         return [as_value(item) for item in plain]
     error = RuntimeError("Only `range` and `static_range` iterators are currently supported")
     raise explain(
-        error, expected="range, tl.range, tl.static_range or a tuple", found=describe(value), advice="loop over tl.range(n)"
+        error,
+        expected="range, tl.range, tl.static_range or a tuple",
+        found=describe(value),
+        advice="loop over tl.range(n)",
     )
 
 
@@ -95,8 +100,12 @@ def _static_values(arg1: Any, arg2: Any = None, step: Any = None) -> list[Any]:
     given = {"arg1": arg1, "arg2": arg2, "step": step}
     for name, value in given.items():
         if not isinstance(value, constexpr | int | None):
-            error = TypeError(f"{name} required constexpr: the bounds of tl.static_range must be known when the kernel is compiled")
-            raise explain(error, found=describe(value), advice="use tl.range, or make the bound a tl.constexpr parameter")
+            error = TypeError(
+                f"{name} required constexpr: the bounds of tl.static_range must be known when the kernel is compiled"
+            )
+            raise explain(
+                error, found=describe(value), advice="use tl.range, or make the bound a tl.constexpr parameter"
+            )
     first, second, by = unwrap(arg1), unwrap(arg2), unwrap(step)
     start, end = (0, first) if second is None else (first, second)
     return [constexpr(i) for i in range(start, end, 1 if by is None else by)]
@@ -121,7 +130,8 @@ def _bounds(arg1: Any, arg2: Any = None, step: Any = None, **options: Any) -> Bo
 def _in_one_type(scalars: list[tensor]) -> list[tensor]:
     kinds = ", ".join(str(s.type) for s in scalars)
     if not all(s.dtype.is_int() for s in scalars):
-        raise explain(TypeError(f"For loop bounds and step must all be ints, are ({kinds})"), expected="integers", found=kinds)
+        error = TypeError(f"For loop bounds and step must all be ints, are ({kinds})")
+        raise explain(error, expected="integers", found=kinds, advice="cast the bound: n.to(tl.int32)")
     for what, value in zip(("lower bound", "upper bound", "step"), scalars, strict=True):
         if value.type.is_block():
             raise TypeError(f"For {what} must be a scalar, got {value.type}")
@@ -151,28 +161,22 @@ def _runtime_for(g: "Generator", node: ast.For, bounds: Bounds) -> None:
         carried = Carried(g, names)
         body = Block(arg_types=[ir_type(bounds.lower.type), *carried.types])
         carried.enter(g, before, body.args[1:])
-        retry = _for_body(g, node, bounds, body)
+        _for_body(g, node, bounds, body)
         if not (changed := carried.changed_constants(g, node, before, without=variable)):
             break
         promoted |= changed
         carried.discard(body)
         g.scope = before
-    outside = g.builder.block
     kept = carried.settle(g, node, [body.args[1:]])
-    g.builder.block = body
-    if kept.yielded:
-        g.builder.add("scf.yield", kept.yielded)
-    else:
-        g.builder.add("scf.yield", ())
-    g.builder.block = retry or outside
+    _end(g, body, "scf.yield", kept.yielded)
     operands = (bounds.lower.handle, bounds.upper.handle, bounds.step.handle, *kept.initial)
     types = [handle.type for handle in kept.initial]
     op = g.builder.add("scf.for", operands, types, (Region(body),), attributes=bounds.attributes)
     leave_scope(g, node, before, carried.results(kept, op.results), variable)
 
 
-def _for_body(g: "Generator", node: ast.For, bounds: Bounds, body: Block) -> Block:
-    """Reads the body into `body`; gives the block outside, which is current again."""
+def _for_body(g: "Generator", node: ast.For, bounds: Bounds, body: Block) -> None:
+    """Reads the body of the loop into the block `body`."""
     assert isinstance(node.target, ast.Name)
     outside, g.builder.block = g.builder.block, body
     index = tensor(body.args[0], bounds.lower.type)
@@ -182,7 +186,6 @@ def _for_body(g: "Generator", node: ast.For, bounds: Bounds, body: Block) -> Blo
     g.scope[node.target.id] = index
     _body(g, node)
     g.builder.block = outside
-    return outside
 
 
 def _body(g: "Generator", node: ast.For | ast.While) -> None:
@@ -196,16 +199,19 @@ def _body(g: "Generator", node: ast.For | ast.While) -> None:
 
 def while_loop(g: "Generator", node: ast.While) -> None:
     """An scf.while: the condition in its first region, the body in its second, both with the names that travel."""
-    before = g.scope
+    before, outside = g.scope, g.builder.block
     promoted: frozenset[str] = frozenset()
     while True:
         carried = Carried(g, carried_names(g, node, promoted))
-        first, second = Block(arg_types=carried.types), Block(arg_types=carried.types)
-        outside = g.builder.block
+        first = Block(arg_types=carried.types)
         carried.enter(g, before, first.args)
         condition, attributes = _while_condition(g, node, first)
-        tested = carried.current(g, node)
-        carried.enter(g, before, second.args)
+        tested, found = carried.current(g, node), _new_names(g, before)
+        fresh = [handle for value in found.values() for handle in handles_of(value)]
+        second = Block(arg_types=[*carried.types, *(handle.type for handle in fresh)])
+        count = len(carried.handles)
+        carried.enter(g, before, second.args[:count])
+        g.scope |= _rebuilt(found, second.args[count:])
         g.builder.block = second
         _body(g, node)
         g.builder.block = outside
@@ -214,14 +220,35 @@ def while_loop(g: "Generator", node: ast.While) -> None:
         promoted |= changed
         carried.discard(first, second)
         g.scope = before
-    kept = carried.settle(g, node, [first.args, second.args], tested)
-    for block, op, values in ((first, "scf.condition", (condition, *kept.tested)), (second, "scf.yield", kept.yielded)):
-        g.builder.block = block
-        g.builder.add(op, values)
-    g.builder.block = outside
-    types = [handle.type for handle in kept.initial]
+    kept = carried.settle(g, node, [first.args, second.args[:count]], tested)
+    _end(g, first, "scf.condition", (condition, *kept.tested, *fresh))
+    _end(g, second, "scf.yield", kept.yielded)
+    types = [handle.type for handle in (*kept.initial, *fresh)]
     made = g.builder.add("scf.while", kept.initial, types, (Region(first), Region(second)), attributes=attributes)
-    leave_scope(g, node, before, carried.results(kept, made.results))
+    own = len(kept.initial)
+    results = carried.results(kept, made.results[:own]) | _rebuilt(found, made.results[own:])
+    leave_scope(g, node, before, results)
+
+
+def _new_names(g: "Generator", before: Scope) -> Scope:
+    """What the condition itself names: `while (x := f()) < n`. The body sees it, and what follows the loop."""
+    return {name: value for name, value in g.scope.items() if name not in before and handles_of(value)}
+
+
+def _rebuilt(values: Scope, handles: Sequence[Any]) -> Scope:
+    scope: Scope = {}
+    cursor = 0
+    for name, value in values.items():
+        end = cursor + len(handles_of(value))
+        scope[name] = rebuild(value, list(handles[cursor:end]))
+        cursor = end
+    return scope
+
+
+def _end(g: "Generator", block: Block, op: str, values: Sequence[Any]) -> None:
+    outside, g.builder.block = g.builder.block, block
+    g.builder.add(op, values)
+    g.builder.block = outside
 
 
 def _while_condition(g: "Generator", node: ast.While, block: Block) -> tuple[Any, dict[str, Attribute]]:
@@ -233,7 +260,3 @@ def _while_condition(g: "Generator", node: ast.While, block: Block) -> tuple[Any
         value = value.condition
     value = value if isinstance(value, tensor) else to_tensor(bool(unwrap(value)))
     return branches.truth(g, value, node.test).handle, attributes
-
-
-def names_of(values: Sequence[Any]) -> str:
-    return ", ".join(describe(v) for v in values)

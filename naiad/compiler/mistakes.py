@@ -1,4 +1,4 @@
-"""Mistakes of a kernel's author: where they are, what to say about them, and tracebacks without the compiler's own frames."""
+"""Mistakes of a kernel's author: where they are, what to say about them, tracebacks without the compiler's frames."""
 
 import ast
 import os
@@ -31,16 +31,18 @@ def place_of(g: "Generator", node: ast.AST | None) -> Place:
     )
 
 
-def unsupported(g: "Generator", node: ast.AST, message: str = "", todo: str = "") -> UnsupportedLanguageConstruct:
+def unsupported(
+    g: "Generator", node: ast.AST, message: str = "", todo: str = "", expected: str = "", found: str = ""
+) -> UnsupportedLanguageConstruct:
     """The error for a construct that kernels do not have."""
-    reason, what_to_do = advice.for_node(node)
-    return UnsupportedLanguageConstruct(
-        message or reason, place_of(g, node), Explanation(advice="; ".join(filter(None, (todo or what_to_do,))))
-    )
+    reason, said = advice.for_node(node)
+    if message:
+        said = Explanation(expected, found or advice.found_in(g, node), todo or said.advice)
+    return UnsupportedLanguageConstruct(message or reason, place_of(g, node), said)
 
 
 def placed(g: "Generator", node: ast.AST | None, error: Exception) -> CompilationError:
-    """`error` as a CompilationError at `node`, with what can be said about it. The cause is kept where it came from below."""
+    """`error` as a CompilationError at `node`, with what can be said of it. The cause is kept where it came from below."""
     said = explanation_of(error)
     message = f"{error}" or type(error).__name__
     if isinstance(error, KeyError | AttributeError | AssertionError) and not str(error):
@@ -64,7 +66,7 @@ def _is_from_below(error: BaseException) -> bool:
 
 
 def filter_traceback(error: BaseException) -> None:
-    """Takes the front end's frames out of the traceback of `error` and of its causes. The author's mistake is not in them."""
+    """Takes the front end's frames out of the tracebacks of `error` and its causes: the mistake is not in them."""
     if knobs.compilation.front_end_debugging:
         return
     seen: set[int] = set()
@@ -88,4 +90,3 @@ def _without_front_end(tb: TracebackType | None) -> TracebackType | None:
     for frame in reversed(kept):
         result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return result
-

@@ -20,11 +20,12 @@ __all__ = ["BUILTINS", "is_named_tuple", "lookup"]
 
 BUILTINS: dict[str, Any] = {
     name: getattr(builtins, name)
-    for name in ("abs", "bool", "enumerate", "float", "getattr", "hasattr", "int", "isinstance", "issubclass", "len", "list",
-                 "max", "min", "print", "range", "reversed", "str", "sum", "tuple", "type", "zip")
+    for name in ("abs", "bool", "enumerate", "float", "getattr", "hasattr", "int", "isinstance", "issubclass", "len",
+                 "list", "max", "min", "print", "range", "reversed", "str", "sum", "tuple", "type", "zip")
 }  # fmt: skip
 """Python's functions that kernels may call; calls.py says what the calls mean."""
 
+DEFINED = "a parameter, a name assigned before this line, or a global that is a constexpr, a @jit function or a dtype"
 _MISSING = object()
 
 
@@ -33,14 +34,15 @@ def lookup(g: "Generator", name: str) -> Any:
     value = g.scope.get(name, _MISSING)
     if value is not _MISSING:
         if isinstance(value, Unavailable):
-            raise explain(NameError(value.reason), advice=value.advice)
+            raise explain(NameError(value.reason), expected=value.expected, found=value.found, advice=value.advice)
         return value
     value = g.globals.get(name, _MISSING)
     if value is not _MISSING:
         return _global(g, name, value)
     value = BUILTINS.get(name, _MISSING)
     if value is _MISSING:
-        raise explain(NameError(f"{name} is not defined"), advice=_similar(g, name))
+        error = NameError(f"{name} is not defined")
+        raise explain(error, expected=DEFINED, found=f"no `{name}` among them", advice=_similar(g, name))
     return value
 
 
@@ -48,12 +50,13 @@ def _global(g: "Generator", name: str, value: Any) -> Any:
     if not is_allowed(name, value) and not knobs.compilation.allow_non_constexpr_globals:
         message = (
             f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access global "
-            "variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that this is different "
-            "from annotating a variable as constexpr (`x: triton.language.constexpr = 42`), which is not supported.  "
-            "Alternatively, set the envvar TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1, but we do not promise to support this forever."
+            "variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that this is "
+            "different from annotating a variable as constexpr (`x: triton.language.constexpr = 42`), which is not supported.  "
+            "Alternatively, set the envvar TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1, but we do not promise to support "
+            "this forever."
         )
         advice = f"write `{name} = tl.constexpr(...)`, or pass it as an argument"
-        raise explain(NameError(message), found=f"{name} = {value!r:.60}", advice=advice)
+        raise explain(NameError(message), expected="a constexpr", found=f"{name} = {value!r:.60}", advice=advice)
     if not isinstance(value, ModuleType):
         g.unit.used_globals[name, g.function.__module__] = value
     return value
@@ -68,7 +71,9 @@ def is_allowed(name: str, value: Any) -> bool:
         or is_builtin(value)
         or is_constexpr_function(value)
         or is_named_tuple(value)
-        or (isinstance(value, type) and (issubclass(value, base_value) or getattr(value, "__triton_aggregate__", False)))
+        or (
+            isinstance(value, type) and (issubclass(value, base_value) or getattr(value, "__triton_aggregate__", False))
+        )
         or str(getattr(value, "__module__", "")).startswith(("naiad.language", "triton.language"))
     )
 

@@ -1,4 +1,4 @@
-"""What names mean at one place of a function: a scope is a plain dict from name to value; some values say why there is none."""
+"""What names mean at one place of a function: a plain dict from name to value; some values say why there is none."""
 
 import ast
 from collections.abc import Iterator
@@ -17,6 +17,8 @@ class Unavailable:
 
     reason: str
     advice: str = ""
+    expected: str = ""
+    found: str = ""
 
 
 def assigned_names(node: ast.AST) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The parameters of a kernel: the types of a signature (`*fp32`, `i32`, `tensordesc<fp16[64, 64]>`), and the constants."""
+"""The parameters of a kernel: the types of a signature (`*fp32`, `i32`, `tensordesc<fp16[64, 64]>`) and constants."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,9 @@ def _descriptor_type(text: str) -> base_type:
     """`tensordesc<fp16[64, 64]>`: a descriptor with its shape (i32) and strides (i64)."""
     found = re.fullmatch(r"tensordesc<(\w+)\[([\d, ]+)\].*>", text)
     if found is None:
-        raise explain(ValueError(f"{text!r} is not a type of a signature"), expected="such as 'tensordesc<fp16[64, 64]>'")
+        raise explain(
+            ValueError(f"{text!r} is not a type of a signature"), expected="such as 'tensordesc<fp16[64, 64]>'"
+        )
     sizes = [int(size) for size in found.group(2).split(",")]
     block = block_type(type_of(found.group(1)), sizes)  # type: ignore[arg-type]
     return tensor_descriptor_type(block, tuple_type([int32] * len(sizes)), tuple_type([int64] * len(sizes)))

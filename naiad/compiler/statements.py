@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from naiad.compiler.expressions import binary
 from naiad.compiler.mistakes import unsupported
-from naiad.compiler.values import as_variable, handles_of
+from naiad.compiler.values import as_variable, describe, handles_of
 from naiad.errors import explain
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.tuples import as_value
@@ -32,7 +32,10 @@ def assign(g: "Generator", target: ast.expr, value: Any) -> None:
     else:
         g.builder.node = target
         raise unsupported(
-            g, target, "Attribute assignment is not supported in triton", "make a new value, e.g. tl.aggregate_replace(x, a=b)"
+            g,
+            target,
+            "Attribute assignment is not supported in triton",
+            "make a new value, e.g. tl.aggregate_replace(x, a=b)",
         )
 
 
@@ -84,7 +87,9 @@ def as_constexpr(value: Any) -> Any:
     """A value for a name annotated with tl.constexpr. Raises where it is known only at run time."""
     if handles_of(value) and not isinstance(value, language_tuple):
         error = TypeError("the value of a name annotated with tl.constexpr must be known when the kernel is compiled")
-        raise explain(error, found=str(value), advice="leave the annotation out, or compute it from constexpr values")
+        raise explain(
+            error, found=describe(value), advice="leave the annotation out, or compute it from constexpr values"
+        )
     return value if isinstance(value, base_value) else as_value(value)
 
 
@@ -100,7 +105,12 @@ def annotated_assignment(g: "Generator", node: ast.AnnAssign) -> None:
     if _is_constexpr_annotation(g, node.annotation) and isinstance(node.target, ast.Name):
         name = node.target.id
         # a loop that is unrolled comes back to the same statement, which may define the name again
-        if node.value is not None and name in g.scope and g.constexpr_names.get(name) is not node and name not in _declared(g):
+        if (
+            node.value is not None
+            and name in g.scope
+            and g.constexpr_names.get(name) is not node
+            and name not in _declared(g)
+        ):
             raise ValueError(f"{name} is already defined. constexpr cannot be reassigned.")
         g.constexpr_names[name] = node
         if node.value is not None:

@@ -1,4 +1,4 @@
-"""Values of the language as the code generator handles them: taken apart into handles, made equal in type where paths meet."""
+"""Values of the language in the front end: taken apart into handles, made equal in type where paths meet."""
 
 from typing import Any
 
@@ -45,7 +45,9 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, base_value) and isinstance(b, base_value) and (handles_of(a) or handles_of(b)):
         first, second = handles_of(a), handles_of(b)
-        return a.type == b.type and len(first) == len(second) and all(x is y for x, y in zip(first, second, strict=True))
+        return (
+            a.type == b.type and len(first) == len(second) and all(x is y for x, y in zip(first, second, strict=True))
+        )
     return _same_constant(unwrap(a), unwrap(b))
 
 
@@ -89,7 +91,8 @@ def _numbers_as_tensors(value: Any) -> Any:
 def describe(value: Any) -> str:
     """A value in words of the language, for messages."""
     if isinstance(value, tensor):
-        return str(value.type)
+        shape = f"[{', '.join(map(str, value.type.shape))}]" if value.type.is_block() else ""
+        return f"{value.dtype}{shape}"
     if isinstance(value, language_tuple):
         return f"({', '.join(describe(item) for item in value.values)})"
     if isinstance(value, base_value) and not isinstance(value, constexpr):
