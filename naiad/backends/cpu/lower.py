@@ -15,6 +15,7 @@ from naiad.backends.cpu import (
     lower_debug,
     lower_dot,
     lower_elementwise,
+    lower_math,
     lower_memory,
     lower_vectors,
 )
@@ -38,6 +39,7 @@ RULES = Rules.of(
     lower_atomic.rules,
     lower_debug.rules,
     lower_dot.rules,
+    lower_math.rules,
 )
 FIRST_ARGUMENT = 4
 
