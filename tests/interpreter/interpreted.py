@@ -1,4 +1,4 @@
-"""What the interpreter's tests share: the decorator, dtypes, inputs, and outputs that are poisoned before a kernel runs."""
+"""What the interpreter's tests share: the decorator, dtypes, inputs, and outputs poisoned before a kernel runs."""
 
 from functools import partial
 

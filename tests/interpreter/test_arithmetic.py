@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from interpreted import INTEGERS, NUMPY, jit, numbers, poisoned, truncating, wrapped
-from test_casts import nearest
 
 import naiad.language as tl
+from interpreter.interpreted import INTEGERS, NUMPY, jit, numbers, poisoned, truncating, wrapped
+from interpreter.test_casts import nearest
 
 N = 203
 

@@ -3,9 +3,9 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from interpreted import INTEGERS, NUMPY, jit, language_dtype, numbers, poisoned, wrapped
 
 import naiad.language as tl
+from interpreter.interpreted import INTEGERS, NUMPY, jit, language_dtype, numbers, poisoned, wrapped
 
 FP8 = ("float8e4nv", "float8e5", "float8e4b8", "float8e5b16")
 SMALL = (*FP8, "float16", "bfloat16")

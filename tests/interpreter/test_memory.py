@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from interpreted import INTEGERS, jit, numbers, poisoned
 
 import naiad.language as tl
+from interpreter.interpreted import INTEGERS, jit, numbers, poisoned
 from naiad.errors import InterpreterError
 
 

@@ -72,7 +72,8 @@ def _place(definition: ast.FunctionDef, function: Function) -> None:
 def _compiled(definition: ast.FunctionDef, free: Sequence[str], file: str) -> CodeType:
     """The code of the function, compiled inside of another that has its free variables."""
     arguments = ast.arguments([], [ast.arg(name) for name in (*free, SUPPORT)], None, [], [], None, [])
-    outer = ast.FunctionDef("__outer", arguments, [definition], [], None)
+    own_name: list[ast.stmt] = [] if definition.name in free else [ast.Global([definition.name])]
+    outer = ast.FunctionDef("__outer", arguments, [*own_name, definition], [], None)
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, definition)], []))
     whole = compile(module, file, "exec")
     (inner,) = (c for c in whole.co_consts if isinstance(c, CodeType))
@@ -94,7 +95,14 @@ def _assigned(node: ast.AST) -> set[str]:
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(ast.Name(SUPPORT, ast.Load()), name, ast.Load()), list(arguments), [])
+    """A call of the support, at the place of its first argument."""
+    function = ast.copy_location(ast.Attribute(_load(SUPPORT), name, ast.Load()), arguments[0])
+    return ast.copy_location(ast.Call(function, list(arguments), []), arguments[0])
+
+
+def _named(name: str, value: ast.expr) -> ast.expr:
+    """(name := value)"""
+    return ast.copy_location(ast.NamedExpr(ast.copy_location(ast.Name(name, ast.Store()), value), value), value)
 
 
 def _load(name: str) -> ast.Name:
@@ -126,8 +134,9 @@ class Rewriter(ast.NodeTransformer):
         """x += v -> x = x + v"""
         if not isinstance(node.target, ast.Name):
             return self.generic_visit(node)
-        total = ast.copy_location(ast.BinOp(_load(node.target.id), node.op, self.visit(node.value)), node)
-        return ast.Assign([node.target], self._held(node.target, total))
+        before = ast.copy_location(_load(node.target.id), node.target)
+        total = ast.copy_location(ast.BinOp(before, node.op, self.visit(node.value)), node)
+        return ast.copy_location(ast.Assign([node.target], self._held(node.target, total)), node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
         node.value = self._held(node.target, self.visit(node.value))
@@ -163,16 +172,18 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         message = ast.Lambda(ast.arguments([], [], None, [], [], None, []), node.msg or ast.Constant(""))
-        return ast.Expr(_call("assert_", self.visit(node.test), self.visit(message)))
+        return ast.copy_location(ast.Expr(_call("assert_", self.visit(node.test), self.visit(message))), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         return node
 
     # Expressions
 
-    def visit_Name(self, node: ast.Name) -> Any:
-        if isinstance(node.ctx, ast.Load) and node.id in self.builtins:
-            return ast.copy_location(ast.Attribute(_load(SUPPORT), f"{node.id}_", ast.Load()), node)
+    def visit_Call(self, node: ast.Call) -> Any:
+        """range(n) -> __naiad.range_(n)"""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.builtins:
+            node.func = ast.copy_location(ast.Attribute(_load(SUPPORT), f"{node.func.id}_", ast.Load()), node.func)
         return node
 
     def visit_Tuple(self, node: ast.Tuple) -> Any:
@@ -201,8 +212,9 @@ class Rewriter(ast.NodeTransformer):
         if self._inside:
             return _call(f"{word}_", a, b)
         name = self._temporary()
-        decided = _call(f"ends_{word}", ast.NamedExpr(ast.Name(name, ast.Store()), a))
-        return ast.IfExp(decided, _load(name), _call(f"{word}_", _load(name), b))
+        decided = _call(f"ends_{word}", _named(name, a))
+        both = _call(f"{word}_", ast.copy_location(_load(name), b), b)
+        return ast.copy_location(ast.IfExp(decided, ast.copy_location(_load(name), a), both), a)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         """a < b < c -> a < (t := b) and t < c."""
@@ -212,7 +224,7 @@ class Rewriter(ast.NodeTransformer):
             following: ast.expr = right
             if i + 1 < len(node.ops) and not self._inside:
                 name = self._temporary()
-                right, following = ast.NamedExpr(ast.Name(name, ast.Store()), right), _load(name)
+                right, following = _named(name, right), ast.copy_location(_load(name), right)
             one = ast.copy_location(_comparison(left, op, right), node)
             result = one if result is None else self._join("and", result, one)
             left = following
@@ -224,7 +236,7 @@ class Rewriter(ast.NodeTransformer):
         if self._inside:
             return node
         name = self._temporary()
-        test = _call("truth", ast.NamedExpr(ast.Name(name, ast.Store()), node.test))
+        test = _call("truth", _named(name, node.test))
         return _call("chosen", ast.copy_location(ast.IfExp(test, node.body, node.orelse), node), _load(name))
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:

@@ -1,0 +1,1 @@
+"""Tests of the interpreter: kernels run as Python on numpy tiles."""
