@@ -1,8 +1,8 @@
 """Runtime `if` and the conditional expression: two blocks, and one scf.if that gives what differs between them.
 
 Each side has its block, its scope and its way to end. Where they meet, names that differ become results of the scf.if.
-A side that returned has no names any more; if the other goes on, a flag says at run time which it was, and the function's
-result travels with it.
+A side that returned has no names any more; if the other goes on, a flag says at run time which it was, and the
+function's result travels with it.
 """
 
 import ast

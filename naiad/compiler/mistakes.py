@@ -42,7 +42,7 @@ def unsupported(
 
 
 def placed(g: "Generator", node: ast.AST | None, error: Exception) -> CompilationError:
-    """`error` as a CompilationError at `node`, with what can be said of it. The cause is kept where it came from below."""
+    """`error` as a CompilationError at `node`, with what can be said of it. A cause from below is kept."""
     said = explanation_of(error)
     message = f"{error}" or type(error).__name__
     if isinstance(error, KeyError | AttributeError | AssertionError) and not str(error):

@@ -49,13 +49,13 @@ def lookup(g: "Generator", name: str) -> Any:
 def _global(g: "Generator", name: str, value: Any) -> Any:
     if not is_allowed(name, value) and not knobs.compilation.allow_non_constexpr_globals:
         message = (
-            f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access global "
-            "variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that this is "
-            "different from annotating a variable as constexpr (`x: triton.language.constexpr = 42`), which is not supported.  "
-            "Alternatively, set the envvar TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1, but we do not promise to support "
-            "this forever."
+            f"Cannot access global variable {name} in a kernel: its value may change after the kernel was compiled. "
+            "Only globals that are tl.constexpr objects are read (an annotation with tl.constexpr does not make one)"
         )
-        advice = f"write `{name} = tl.constexpr(...)`, or pass it as an argument"
+        advice = (
+            f"write `{name} = tl.constexpr(...)`, or pass it as an argument; "
+            "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1 allows all globals"
+        )
         raise explain(NameError(message), expected="a constexpr", found=f"{name} = {value!r:.60}", advice=advice)
     if not isinstance(value, ModuleType):
         g.unit.used_globals[name, g.function.__module__] = value
