@@ -36,6 +36,8 @@ class constexpr_type(base_type):
 class constexpr(base_value):
     """Holds the Python object `value`: a number, a string, a dtype, a function, a tuple, None."""
 
+    value: Any
+
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):
             value = value.value

@@ -128,7 +128,7 @@ class Function:
 
     def get_capture_scope(self) -> dict[str, Any]:
         """The names that the function may use from outside: globals and the variables that it closes over."""
-        return self.__globals__ | inspect.getclosurevars(self.fn).nonlocals
+        return self.__globals__ | dict(inspect.getclosurevars(self.fn).nonlocals)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_building():

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from naiad.language.arithmetic import emit_like
+from naiad.language.arithmetic import and_, emit_like
 from naiad.language.builder import builder
 from naiad.language.builtin import builtin
 from naiad.language.casts import bitcast_to
@@ -64,7 +64,7 @@ def abs(x: Any) -> tensor:
     """The absolute value. The smallest integer of a signed type stays as it is."""
     value = to_tensor(x)
     if value.dtype == float8e4b15:
-        return bitcast_to(bitcast_to(value, uint8) & 0x7F, value.dtype)  # type: ignore[operator]
+        return bitcast_to(and_(bitcast_to(value, uint8), 0x7F), value.dtype)
     if value.dtype.is_int_unsigned():
         return value
     if not (value.dtype.is_floating() or value.dtype.is_int()):
@@ -76,7 +76,7 @@ def abs(x: Any) -> tensor:
 @builtin
 def umulhi(x: Any, y: Any) -> tensor:
     """The upper half of the product of two 32 or 64 bit integers."""
-    a, b = operands(*(_checked(v, _WIDE_INTEGERS) if isinstance(v, tensor) else to_tensor(v) for v in (x, y)))
+    a, b = operands(_checked(x, _WIDE_INTEGERS), _checked(y, _WIDE_INTEGERS))
     return emit_like("tt.mulhiui", a, b)
 
 

@@ -58,7 +58,7 @@ def literal_type(value: Any) -> dtype:
         return int1
     if isinstance(value, numbers.Integral):
         for type in (int32, uint32, int64, uint64):
-            if type.get_int_min_value() <= value <= type.get_int_max_value():
+            if type.get_int_min_value() <= int(value) <= type.get_int_max_value():
                 return type
         raise ValueError(f"Nonrepresentable integer {value}.")
     magnitude = abs(float(value))

@@ -8,36 +8,45 @@ Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3.
 from naiad.language import core as tl
 from naiad.language import math
 from naiad.language.constexpr import constexpr
+from naiad.language.constexpr_function import constexpr_function
 from naiad.language.function import library
+from naiad.language.types import dtype
 
 N_ROUNDS_DEFAULT = constexpr(10)
+
+
+@constexpr_function
+def _word(dtype: dtype) -> dtype:
+    """The words of Philox for counters of `dtype`."""
+    if dtype.primitive_bitwidth not in (32, 64):
+        raise AssertionError("bitwidth not supported in philox")
+    return tl.uint32 if dtype.primitive_bitwidth == 32 else tl.uint64
+
+
+@constexpr_function
+def _constants(dtype: dtype) -> tuple[int, int, int, int]:
+    """The two factors of a round, and what the two words of the key grow by."""
+    if dtype == tl.uint32:
+        return 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
+    return 0xD2E7470EE14C6C93, 0xCA5A826395121157, 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 
 
 @library
 def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """`n_rounds` rounds on the counter (c0, c1, c2, c3) with the key (k0, k1); all uint32, or all uint64."""
-    if c0.dtype == tl.uint32:
-        weyl_0: tl.constexpr = 0x9E3779B9
-        weyl_1: tl.constexpr = 0xBB67AE85
-        factor_0: tl.constexpr = 0xD2511F53
-        factor_1: tl.constexpr = 0xCD9E8D57
-    else:
-        tl.static_assert(c0.dtype == tl.uint64, "dtype not supported in philox_impl")
-        weyl_0: tl.constexpr = 0x9E3779B97F4A7C15
-        weyl_1: tl.constexpr = 0xBB67AE8584CAA73B
-        factor_0: tl.constexpr = 0xD2E7470EE14C6C93
-        factor_1: tl.constexpr = 0xCA5A826395121157
+    tl.static_assert(c0.dtype == tl.uint32 or c0.dtype == tl.uint64, "dtype not supported in philox_impl")
+    constants: tl.constexpr = _constants(c0.dtype)
     for _ in tl.static_range(n_rounds):
-        high_0 = math.umulhi(factor_0, c0)
-        low_0 = tl.mul(factor_0, c0, sanitize_overflow=False)
-        high_1 = math.umulhi(factor_1, c2)
-        low_1 = tl.mul(factor_1, c2, sanitize_overflow=False)
+        high_0 = math.umulhi(constants[0], c0)
+        low_0 = tl.mul(constants[0], c0, sanitize_overflow=False)
+        high_1 = math.umulhi(constants[1], c2)
+        low_1 = tl.mul(constants[1], c2, sanitize_overflow=False)
         c0 = high_1 ^ c1 ^ k0
         c1 = low_1
         c2 = high_0 ^ c3 ^ k1
         c3 = low_0
-        k0 = tl.add(k0, weyl_0, sanitize_overflow=False)
-        k1 = tl.add(k1, weyl_1, sanitize_overflow=False)
+        k0 = tl.add(k0, constants[2], sanitize_overflow=False)
+        k1 = tl.add(k1, constants[3], sanitize_overflow=False)
     return c0, c1, c2, c3
 
 
@@ -51,13 +60,11 @@ def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     c1 = tl.to_tensor(c1)
     c2 = tl.to_tensor(c2)
     c3 = tl.to_tensor(c3)
-    if tl.constexpr(c0.dtype.primitive_bitwidth) == 32:
-        word: tl.constexpr = tl.uint32
+    word: tl.constexpr = _word(c0.dtype)
+    if word == tl.uint32:
         key_0 = (seed & 0xFFFFFFFF).to(tl.uint32)
         key_1 = ((seed >> 32) & 0xFFFFFFFF).to(tl.uint32)
     else:
-        tl.static_assert(tl.constexpr(c0.dtype.primitive_bitwidth) == 64, "bitwidth not supported in philox")
-        word: tl.constexpr = tl.uint64
         key_0 = seed
         key_1 = tl.full((1,), 0, dtype=tl.uint64)
     c0 = c0.to(word, bitcast=True)

@@ -59,7 +59,8 @@ class range(base_value):
         disable_licm: Any = False,
     ) -> None:
         self.step = constexpr(1) if step is None else step
-        self.start, self.end = (constexpr(0), arg1) if arg2 is None else (arg1, arg2)
+        self.start: Any = constexpr(0) if arg2 is None else arg1
+        self.end: Any = arg1 if arg2 is None else arg2
         self.num_stages = num_stages
         self.loop_unroll_factor = loop_unroll_factor
         self.disallow_acc_multi_buffer = disallow_acc_multi_buffer
@@ -73,6 +74,8 @@ class range(base_value):
 
 class condition(base_value):
     """The condition of a `while`, with the hint that code stays in the loop."""
+
+    condition: Any
 
     def __init__(self, arg1: Any, disable_licm: Any = False) -> None:
         self.condition = arg1

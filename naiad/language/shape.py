@@ -268,4 +268,4 @@ def _index(self: tensor, key: Any) -> tensor:
     return value
 
 
-tensor.__getitem__ = _index  # type: ignore[attr-defined]
+setattr(tensor, "__getitem__", _index)  # noqa: B010  (to mypy an assignment here is a subscript)

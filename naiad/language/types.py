@@ -51,6 +51,9 @@ class dtype(base_type):
 
     name: str
     primitive_bitwidth: int
+    element_ty: "dtype"  # of pointers and tiles; the next two of pointers
+    address_space: int
+    const: bool
 
     def __init__(self, name: str) -> None:
         name = unwrap(name)

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from naiad.language.builder import Body
-from naiad.language.constexpr import unwrap
 from naiad.language.values import base_value
 
 
@@ -37,6 +36,7 @@ class Recorder:
     ))  # fmt: skip
     ops: list[Emitted] = field(default_factory=list)
     handles: int = 0
+    promises: list[tuple[Any, str, tuple[int, ...]]] = field(default_factory=list)
 
     def _handle(self) -> str:
         self.handles += 1
@@ -53,8 +53,12 @@ class Recorder:
 
     def emit_region(self, op: str, operands: Sequence[Any], type: Any, body: Body, **attributes: Any) -> Any:
         given = body.build([self._handle() for _ in body.arguments])
+        type = tuple(type) if isinstance(type, list) else type
         self.ops.append(Emitted(op, tuple(operands), type, attributes, tuple(given)))
         return self._result(type)
+
+    def annotate(self, handle: Any, name: str, values: tuple[int, ...]) -> None:
+        self.promises.append((handle, name, values))
 
     def constant(self, value: Any, type: Any) -> Any:
         self.ops.append(Emitted("arith.constant", (), type, {"value": value}))
@@ -79,7 +83,3 @@ class Recorder:
     def last(self, op: str) -> Emitted:
         """The last op of that name."""
         return next(e for e in reversed(self.ops) if e.op == op)
-
-
-def plain(value: Any) -> Any:
-    return unwrap(value)

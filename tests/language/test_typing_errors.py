@@ -196,7 +196,7 @@ def test_shift_warns_past_the_width(r):
 def test_outside_of_a_kernel():
     with pytest.raises(ValueError, match=r"Did you forget to add @triton.jit \?"):
         tl.program_id(0)
-    with pytest.raises(RuntimeError, match="Cannot call @triton.jit'd outside of the scope of a kernel"):
+    with pytest.raises(RuntimeError, match="outside of the scope of a kernel"):
         tl.sum(None)
 
 

@@ -38,7 +38,9 @@ def test_names_of_core():
 FUNCTIONS = [
     name
     for name in peer.__all__
-    if name not in ("const", "constexpr") and not isinstance(getattr(peer, name), type) and callable(getattr(peer, name))
+    if name not in ("const", "constexpr")
+    and not isinstance(getattr(peer, name), type)
+    and callable(getattr(peer, name))
 ]
 
 
@@ -46,16 +48,30 @@ FUNCTIONS = [
 def test_parameters(name):
     want, got = parameters(getattr(peer, name)), parameters(getattr(tl, name))
     assert got[: len(want)] == want
-    extra = [inspect.signature(getattr(getattr(tl, name), "fn", getattr(tl, name))).parameters[p] for p in got[len(want) :]]
+    extra = [
+        inspect.signature(getattr(getattr(tl, name), "fn", getattr(tl, name))).parameters[p] for p in got[len(want) :]
+    ]
     assert all(parameter.default is not inspect.Parameter.empty for parameter in extra)
 
 
-@pytest.mark.parametrize("name", ["constexpr", "tensor", "tuple", "tensor_descriptor", "dtype", "pointer_type", "block_type"])
+@pytest.mark.parametrize(
+    "name", ["constexpr", "tensor", "tuple", "tensor_descriptor", "dtype", "pointer_type", "block_type"]
+)
 def test_members(name):
     theirs, ours = getattr(peer, name), getattr(tl, name)
     internal = {"to_ir", "_flatten_ir", "_unflatten_ir", "_flatten_ir_types"}
     names = [n for n in vars(theirs) if n not in internal and (not n.startswith("_") or n.endswith("__"))]
-    odd = {"__rgt__", "__rge__", "__rlt__", "__rle__", "__req__", "__rne__", "__neq__", "__weakref__", "__firstlineno__"}
+    odd = {
+        "__rgt__",
+        "__rge__",
+        "__rlt__",
+        "__rle__",
+        "__req__",
+        "__rne__",
+        "__neq__",
+        "__weakref__",
+        "__firstlineno__",
+    }
     assert [n for n in names if n not in odd and not hasattr(ours, n)] == []
 
 

@@ -1,4 +1,4 @@
-"""In which type two operands meet: a table by hand, and every pair against the peer's own rule where it is installed."""
+"""In which type two operands meet: a table by hand, and every pair against the rule of the peer, if installed."""
 
 import itertools
 
