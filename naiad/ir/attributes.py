@@ -38,7 +38,7 @@ ENUMERATIONS: dict[str, tuple[str, ...]] = {
     "cache": ("none", "ca", "cg", "wb", "cs", "wt", "cv"),
     "evict": ("evict_normal", "evict_first", "evict_last"),
     "padding": ("zero", "nan"),
-    "atomic_rmw_op": ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch"),
+    "atomic_rmw_op": ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch", "fmax", "fmin"),
     "kind": ("add", "min", "max", "inc", "dec", "and", "or", "xor"),
     "sem": ("relaxed", "acquire", "release", "acq_rel"),
     "scope": ("gpu", "cta", "sys"),

@@ -10,7 +10,6 @@ import re
 from io import StringIO
 
 from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
     CallSiteLoc,
     FileLineColLoc,
     FusedLoc,
@@ -28,6 +27,7 @@ from naiad.ir.registry import context
 
 __all__ = ["TextPrinter", "parse", "print_module", "print_op"]
 
+KNOWN = (FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
 LOCATION_ALIAS = re.compile(r"^#loc\d* = .*\n?", re.M)
 
 
@@ -104,7 +104,7 @@ class TextPrinter(Printer):
             self.print_attribute(op.location)
 
     def _print_location(self, place: LocationAttr) -> None:
-        if place == UNKNOWN_LOC:
+        if not isinstance(place, KNOWN):
             text = "unknown"
         else:
             text = self.place_alias(place)
@@ -115,7 +115,7 @@ class TextPrinter(Printer):
         if (known := self.places.get(place)) is not None:
             return known
         for inner in _parts(place):
-            if inner != UNKNOWN_LOC:
+            if isinstance(inner, KNOWN):
                 self.place_alias(inner)
         alias = self.places[place] = f"#loc{len(self.places) or ''}"
         return alias

@@ -15,6 +15,7 @@ from xdsl.rewriter import Rewriter
 from naiad.ir.base import int_attr
 from naiad.ir.constants import constant, number
 from naiad.ir.elementwise import ELEMENTWISE
+from naiad.passes.common.canonicalize import Canonicalize
 from naiad.passes.common.fold import trip_count
 
 __all__ = ["Unroll"]
@@ -27,10 +28,14 @@ class Unroll(ModulePass):
     name = "unroll"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        changed = False
         for loop in [o for o in op.walk() if isinstance(o, ForOp) and FACTOR in o.attributes][::-1]:
             factor = loop.attributes.pop(FACTOR).value.data  # type: ignore[attr-defined]
             if factor > 1:
                 _unroll(loop, factor)
+                changed = True
+        if changed:
+            Canonicalize().apply(ctx, op)
 
 
 def _unroll(loop: ForOp, factor: int) -> None:

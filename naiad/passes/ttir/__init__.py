@@ -1,4 +1,10 @@
-"""The passes on ttir, and their pipeline, which every backend runs first: `TTIR.run(module)`."""
+"""The passes on ttir, and their pipelines, one of which every backend runs first: `TTIR.run(module)`.
+
+TTIR leaves block pointers and descriptors as they are, for hardware that has them. POINTERS rewrites them to plain pointers
+and has loops carry scalars for tiles that move evenly, as the CPU backend wants it.
+"""
+
+from dataclasses import replace
 
 from naiad.passes.common.canonicalize import Canonicalize
 from naiad.passes.common.cse import CommonSubexpressions
@@ -9,12 +15,14 @@ from naiad.passes.common.unroll import Unroll
 from naiad.passes.pipeline import Order, Pipeline
 from naiad.passes.ttir.broadcast import ReorderBroadcast
 from naiad.passes.ttir.combine import Combine
+from naiad.passes.ttir.descriptors import RewriteDescriptors
+from naiad.passes.ttir.uniform_carries import UniformCarries
 
-__all__ = ["TTIR"]
+__all__ = ["POINTERS", "TTIR"]
 
 TTIR = Pipeline(
     "ttir",
-    (Inline(), DeadCode(), Combine(), ReorderBroadcast(), CommonSubexpressions(), HoistInvariants(), DeadCode(), Unroll()),
+    (Inline(), DeadCode(), Combine(), ReorderBroadcast(), CommonSubexpressions(), HoistInvariants(), Unroll(), DeadCode()),
     order=(
         Order("tt-inline", "tt-combine", "patterns do not see through calls"),
         Order("tt-combine", "tt-reorder-broadcast", "it counts on folded splats and broadcasts"),
@@ -24,3 +32,11 @@ TTIR = Pipeline(
     ),
 )
 """What is done to every kernel before a backend sees it."""
+
+POINTERS = (
+    replace(TTIR, name="ttir-pointers")
+    .replacing("tt-inline", Inline(all=True))
+    .after("tt-inline", RewriteDescriptors())
+    .after("unroll", UniformCarries(), Canonicalize(), CommonSubexpressions(), HoistInvariants())
+)
+"""TTIR for a target without functions, descriptors and tiles that live from turn to turn in registers."""

@@ -1,5 +1,6 @@
 """tt-combine: simplifies tile ops: pointers, shapes, masks, products. Reads ttir, leaves ttir."""
 
+import operator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -9,18 +10,20 @@ from xdsl.passes import ModulePass
 
 from naiad.ir.base import element, segments
 from naiad.ir.constants import ConstantOp, constant, number
-from naiad.ir.elementwise import ELEMENTWISE, SelectOp
+from naiad.ir.elementwise import ELEMENTWISE, CmpIOp, SelectOp
 from naiad.ir.tt.debug import AssertOp, AssumeOp
 from naiad.ir.tt.dot import DotOp
-from naiad.ir.tt.make import AddPtrOp, SplatOp, UnsplatOp
+from naiad.ir.tt.make import AddPtrOp, MakeRangeOp, SplatOp, UnsplatOp
 from naiad.ir.tt.memory import LoadOp, StoreOp
 from naiad.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp
 from naiad.passes.common.canonicalize import CANONICAL, gather_constants
 from naiad.passes.driver import Rewriter, Rules, simplify
+from naiad.passes.ttir.signs import is_nonnegative, is_nonpositive
 
 __all__ = ["COMBINE", "Combine"]
 
 COMBINE = Rules()
+ORDER = {"slt": operator.lt, "sle": operator.le, "sgt": operator.gt, "sge": operator.ge}
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,30 @@ def pointer_and_back(op: Operation, rewriter: Rewriter) -> None:
     back = {"tt.int_to_ptr": "tt.ptr_to_int", "tt.ptr_to_int": "tt.int_to_ptr"}[op.name]
     if isinstance(inner, Operation) and inner.name == back and inner._operands[0].type == op.results[0].type:
         rewriter.replace(op, inner._operands[0])
+
+
+@COMBINE.on(ELEMENTWISE["arith.maxsi"])
+def clamp_known(op: Operation, rewriter: Rewriter) -> None:
+    """max(x, 0) -> x where x >= 0, or 0 where x <= 0"""
+    value, limit = op._operands
+    if number(limit) == 0 and is_nonnegative(value):
+        rewriter.replace(op, value)
+    elif number(limit) == 0 and is_nonpositive(value):
+        rewriter.replace(op, limit)
+
+
+@COMBINE.on(CmpIOp)
+def compare_range(op: Operation, rewriter: Rewriter) -> None:
+    """range(a, b) >= c -> true, where c <= a; and the like"""
+    steps, limit = op._operands[0].owner, number(op._operands[1])
+    if type(steps) is not MakeRangeOp or limit is None:
+        return
+    compare = ORDER.get(op.properties["predicate"].data)
+    if compare is None:
+        return
+    first, last = compare(steps.start.value.data, limit), compare(steps.end.value.data - 1, limit)
+    if first == last:  # such a comparison changes once along the range, if at all
+        rewriter.replace_by(op, constant(first, op.results[0].type))
 
 
 # ---- masks ---------------------------------------------------------------------------------------------------------
