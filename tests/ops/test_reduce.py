@@ -1,0 +1,146 @@
+"""Reductions and scans on the CPU, against numpy in float64."""
+
+import numpy as np
+import pytest
+
+import naiad as triton
+import naiad.language as tl
+
+RNG = np.random.default_rng(0)
+
+
+@triton.jit
+def reduce_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    if OP == "sum":
+        z = tl.sum(x, axis=AXIS)
+    elif OP == "max":
+        z = tl.max(x, axis=AXIS)
+    elif OP == "min":
+        z = tl.min(x, axis=AXIS)
+    elif OP == "argmax":
+        z = tl.argmax(x, axis=AXIS)
+    elif OP == "argmin":
+        z = tl.argmin(x, axis=AXIS)
+    else:
+        z = tl.xor_sum(x, axis=AXIS)
+    if AXIS is None:
+        tl.store(out_ptr, z)
+    else:
+        tl.store(out_ptr + tl.arange(0, N if AXIS == 0 else M), z)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 8), (8, 2), (64, 4), (4, 64), (32, 128), (128, 32), (1, 512), (512, 1)])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("op", ["sum", "max", "min", "argmax", "argmin"])
+def test_reduce(shape: tuple[int, int], axis: int, op: str) -> None:
+    x = RNG.standard_normal(shape).astype(np.float32)
+    size = shape[1 - axis]
+    out = np.full(size, 77, np.int32 if op.startswith("arg") else np.float32)
+    reduce_kernel[(1,)](x, out, *shape, axis, op)
+    right = getattr(np, op)(x.astype(np.float64), axis=axis)
+    np.testing.assert_allclose(out, right, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float64"])
+@pytest.mark.parametrize("op", ["sum", "max", "min", "argmax", "argmin"])
+def test_dtypes(dtype: str, op: str) -> None:
+    if dtype.startswith("float"):
+        x = RNG.standard_normal((16, 64)).astype(dtype)
+    else:
+        info = np.iinfo(dtype)
+        x = RNG.integers(info.min, info.max, (16, 64), dtype, endpoint=True)
+    if op == "sum" and x.dtype.kind in "iu":
+        x //= 64
+    out = np.zeros(16, np.int32 if op.startswith("arg") else x.dtype)
+    reduce_kernel[(1,)](x, out, 16, 64, 1, op)
+    right = getattr(np, op)(x, axis=1)
+    if op == "sum" and x.dtype.kind in "iu":
+        right = right.astype(x.dtype)
+    np.testing.assert_allclose(out.astype(np.float64), right.astype(np.float64), rtol=4e-3 if dtype == "float16" else 1e-7,
+                               atol=1e-2 if dtype == "float16" else 1e-9)  # fmt: skip
+
+
+@triton.jit
+def reduce3_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, AXIS: tl.constexpr):
+    a, b, c = tl.arange(0, A)[:, None, None], tl.arange(0, B)[None, :, None], tl.arange(0, C)[None, None, :]
+    z = tl.sum(tl.load(x_ptr + a * B * C + b * C + c), axis=AXIS, keep_dims=True)
+    if AXIS == 0:
+        at = b * C + c
+    elif AXIS == 1:
+        at = a * C + c
+    else:
+        at = a * B + b
+    tl.store(out_ptr + at, z)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_three_dimensions(axis: int) -> None:
+    x = RNG.standard_normal((4, 8, 32)).astype(np.float32)
+    right = x.astype(np.float64).sum(axis)
+    out = np.full(right.shape, np.nan, np.float32)
+    reduce3_kernel[(1,)](x, out, 4, 8, 32, axis)
+    np.testing.assert_allclose(out, right, rtol=1e-5, atol=1e-5)
+
+
+@triton.jit
+def scan_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + at, tl.cumsum(tl.load(x_ptr + at), AXIS, reverse=REVERSE))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 8), (8, 2), (4, 64), (64, 4), (32, 128), (1, 2048)])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumsum(shape: tuple[int, int], axis: int, reverse: bool) -> None:
+    x = RNG.standard_normal(shape).astype(np.float32)
+    out = np.full(shape, np.nan, np.float32)
+    scan_kernel[(1,)](x, out, *shape, axis, reverse)
+    right = np.cumsum(np.flip(x, axis) if reverse else x, axis=axis, dtype=np.float64)
+    np.testing.assert_allclose(out, np.flip(right, axis) if reverse else right, rtol=1e-4, atol=1e-4)
+
+
+@triton.jit
+def step(decay_a, value_a, decay_b, value_b):
+    return decay_a * decay_b, value_a * decay_b + value_b
+
+
+@triton.jit
+def recurrence_kernel(g_ptr, u_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    _, h = tl.associative_scan((tl.load(g_ptr + at), tl.load(u_ptr + at)), AXIS, step)
+    tl.store(out_ptr + at, h)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_recurrence_does_not_commute(axis: int) -> None:
+    g, u = RNG.random((2, 64, 64), np.float32)
+    out = np.full((64, 64), np.nan, np.float32)
+    recurrence_kernel[(1,)](g, u, out, 64, 64, axis)
+    h, right = np.zeros(64), np.empty((64, 64))
+    for i in range(64):
+        h = np.take(g, i, axis) * h + np.take(u, i, axis)
+        right[(i, slice(None)) if axis == 0 else (slice(None), i)] = h
+    np.testing.assert_allclose(out, right, rtol=1e-5)
+
+
+@triton.jit
+def widest(value_a, place_a, value_b, place_b):
+    better = (value_a > value_b) | ((value_a == value_b) & (place_a < place_b))
+    return tl.where(better, value_a, value_b), tl.where(better, place_a, place_b)
+
+
+@triton.jit
+def pair_kernel(x_ptr, value_ptr, place_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value, place = tl.reduce((tl.load(x_ptr + at), at), 0, widest)
+    tl.store(value_ptr, value)
+    tl.store(place_ptr, place)
+
+
+@pytest.mark.parametrize("n", [1, 2, 16, 32, 64, 1024])
+def test_any_combine_function(n: int) -> None:
+    x = RNG.integers(0, 9, n).astype(np.float32)
+    value, place = np.zeros(1, np.float32), np.zeros(1, np.int32)
+    pair_kernel[(1,)](x, value, place, n)
+    assert (value[0], place[0]) == (x.max(), x.argmax())
