@@ -7,7 +7,7 @@ or what the caller's hooks see to.
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from naiad import knobs
@@ -19,6 +19,7 @@ from naiad.runtime.arrays import median
 from naiad.runtime.config import Config
 from naiad.runtime.heuristics import Heuristics, heuristics
 from naiad.runtime.jit import KernelInterface
+from naiad.runtime.launcher import launch
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "autotune", "heuristics"]
 LOST = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
@@ -151,7 +152,7 @@ class Autotuner(KernelInterface):
         """The values of the key's arguments, and the dtypes of all arrays."""
         arguments = {**(self.nargs or {}), **kwargs}
         known = {name: value for name, value in arguments.items() if name in self.arg_names}
-        dtypes = [str(value.dtype) for value in known.values() if hasattr(value, "dtype")]
+        dtypes = [_text(value.dtype) for value in known.values() if hasattr(value, "dtype")]
         return (*(known[name] for name in self.keys if name in known), *dtypes)
 
     def tune(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -223,6 +224,11 @@ class Autotuner(KernelInterface):
         kernels = [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)]
         self.nargs = None
         return kernels
+
+
+@cache
+def _text(dtype: Any) -> str:
+    return str(dtype)
 
 
 def autotune(

@@ -14,7 +14,7 @@ from naiad.backends.cpu.loader import load as load_object
 from naiad.backends.cpu.pool import runner
 
 HEADER_SLOTS = 4  # grid x, y, z, address of the status word
-KEEP_GIL_COST = 64_000.0  # scalar operations, about 5 us: less than that is not worth threads, nor giving up the GIL
+KEEP_GIL_COST = 128_000.0  # scalar operations, 2 to 10 us: less is not worth threads, nor giving up the GIL
 GRAIN_COST = 32_000.0  # what a thread takes at a time costs at least this much
 CALL_HOLDING_GIL = getattr(ctypes, "PYFUNCTYPE", ctypes.CFUNCTYPE)(
     None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p

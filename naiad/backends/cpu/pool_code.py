@@ -74,11 +74,11 @@ define internal void @wake_two() noinline {
   %asleep = load atomic i64, ptr @sleeping seq_cst, align 8
   %none = icmp eq i64 %asleep, 0
   br i1 %none, label %done, label %signal
-signal:
+signal:                                 ; once the mutex was ours, whoever had not seen the new job is waiting
   %l = call i32 @pthread_mutex_lock(ptr @mutex)
+  %u = call i32 @pthread_mutex_unlock(ptr @mutex)
   %s1 = call i32 @pthread_cond_signal(ptr @condition)
   %s2 = call i32 @pthread_cond_signal(ptr @condition)
-  %u = call i32 @pthread_mutex_unlock(ptr @mutex)
   br label %done
 done:
   ret void
