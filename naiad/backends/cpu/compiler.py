@@ -78,10 +78,9 @@ class CPUBackend(BaseBackend):
 
     def make_ttir(self, module: Any, metadata: dict[str, Any]) -> Any:
         """The common passes."""
-        from naiad.ir.registry import context
-        from naiad.passes.ttir import TTIR
+        from naiad.passes.ttir import POINTERS
 
-        TTIR.run(module, context())
+        POINTERS.run(module)
         return module
 
     def make_ttcir(self, module: Any, metadata: dict[str, Any]) -> Any:
