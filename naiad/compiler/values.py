@@ -10,7 +10,7 @@ from naiad.language.tuples import tuple as language_tuple
 from naiad.language.types import dtype
 from naiad.language.values import base_value
 
-__all__ = ["Mismatch", "as_variable", "describe", "handles_of", "is_constant", "rebuild", "same", "unify"]
+__all__ = ["Mismatch", "as_variable", "describe", "handles_of", "is_constant", "name_handles", "rebuild", "same", "unify"]
 
 
 class Mismatch(TypeError):
@@ -25,9 +25,18 @@ def handles_of(value: Any) -> list[Any]:
     return handles
 
 
+def name_handles(value: Any, name: str, again: bool = False) -> None:
+    """Gives the IR's values the names of the source, for readers. Constants get none: others use the same ones."""
+    if not name.isascii() or not name.strip("_0123456789"):
+        return
+    for handle in handles_of(value):
+        if (again or handle.name_hint is None) and getattr(handle.owner, "name", "") != "arith.constant":
+            handle.name_hint = name
+
+
 def rebuild(like: Any, handles: list[Any]) -> Any:
     """A value of the same type as `like` with other handles."""
-    return like.like(handles) if isinstance(like, base_value) and handles else like
+    return like._like(handles) if isinstance(like, base_value) and handles else like
 
 
 def is_constant(value: Any) -> bool:

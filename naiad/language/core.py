@@ -8,12 +8,13 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from naiad.language.builder import is_building
-from naiad.language.constexpr import unwrap
+from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.function import COMPILER_KEYWORDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 TRITON_BUILTIN = "__triton_builtin__"
+CONSTEXPR_0 = constexpr(0)
 
 
 def builtin(fn: F) -> F:

@@ -62,6 +62,17 @@ def zeros_like(input):
     return zeros(input.shape, input.dtype)
 
 
+@constexpr_function
+def _log2(i):
+    """The logarithm of a power of two."""
+    return i.bit_length() - 1
+
+
+@constexpr_function
+def _is_power_of_two(i):
+    return i > 0 and i & (i - 1) == 0
+
+
 # Reductions
 
 

@@ -68,6 +68,11 @@ def is_hip_cdna4() -> bool:
 
 
 @constexpr_function
+def is_hip_gfx1250() -> bool:
+    return _is_arch("gfx1250")
+
+
+@constexpr_function
 def is_cpu() -> bool:
     """Whether the target is the CPU."""
     target = current_target()

@@ -284,6 +284,7 @@ pi32_t = pointer_type(int32)
 
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer type of `bitwidth` bits: 1, 8, 16, 32 or 64."""
+    bitwidth, signed = unwrap(bitwidth), unwrap(signed)
     if bitwidth == 1:
         return int1
     name = f"{'' if signed else 'u'}int{bitwidth}"

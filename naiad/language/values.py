@@ -48,13 +48,7 @@ class base_value:
     def _set_name(self, builder: Any, name: str) -> None:
         """Gives the handles a name for readers of the IR; does nothing unless a class says more."""
 
-    def flatten(self) -> list[Handle]:
-        """The handles of this value, in order."""
-        handles: list[Handle] = []
-        self._flatten_ir(handles)
-        return handles
-
-    def like(self, handles: Sequence[Handle]) -> Self:
+    def _like(self, handles: Sequence[Handle]) -> Self:
         """A value of the same type, with other handles."""
         value, used = self.type._unflatten_ir(handles, 0)
         if used != len(handles):
@@ -67,3 +61,10 @@ def handle_types(type: base_type) -> list[Any]:
     out: list[Any] = []
     type._flatten_ir_types(None, out)
     return out
+
+
+def handles_of(value: base_value) -> list[Handle]:
+    """The handles of a value, in order."""
+    handles: list[Handle] = []
+    value._flatten_ir(handles)
+    return handles

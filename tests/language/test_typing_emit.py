@@ -4,6 +4,7 @@ import pytest
 
 import naiad.language as tl
 from naiad.language.builder import building
+from naiad.language.values import handles_of
 from tests.language.recording import Recorder
 
 
@@ -164,7 +165,7 @@ def test_descriptors(r):
     base, n = r.argument(tl.pointer_type(tl.float16)), r.argument(tl.int32)
     descriptor = tl.make_tensor_descriptor(base, [n, n], [n, 1], [1, 32])
     assert descriptor.shape[0].dtype == tl.int32 and descriptor.strides[1].dtype == tl.int64
-    assert len(descriptor.flatten()) == 5 and descriptor.block_shape[1].value == 32
+    assert len(handles_of(descriptor)) == 5 and descriptor.block_shape[1].value == 32
     assert tl.load_tensor_descriptor(descriptor, [0, n]).type == tl.block_type(tl.float16, [1, 32])
     descriptor.store([0, n], tile(r, tl.float32, 1, 32))
     assert r.names[-2:] == ["arith.truncf", "tt.descriptor_store"]

@@ -9,7 +9,7 @@ from naiad.language.builder import building
 from naiad.language.constexpr_function import constexpr_function
 from naiad.language.function import Function
 from naiad.language.signature import str_to_ty
-from naiad.language.values import handle_types
+from naiad.language.values import handle_types, handles_of
 from tests.language.recording import Recorder
 
 
@@ -79,8 +79,8 @@ def test_values_come_apart_and_together():
     type = tl.tuple_type([tl.int32, tl.constexpr_type(4), tl.tuple_type([tl.float32])])
     value = recorder.argument(type)
     assert value.type == type
-    assert value.flatten() == ["%1", "%2"]
-    again = value.like(["%8", "%9"])
+    assert handles_of(value) == ["%1", "%2"]
+    again = value._like(["%8", "%9"])
     assert again[2][0].handle == "%9" and again[1].value == 4
 
 
@@ -131,8 +131,8 @@ def test_aggregates():
     base = recorder.argument(tl.int32)
     window = Window(base)
     assert window.size.value == 64 and window.half().value == 32
-    assert window.flatten() == [base.handle]
-    assert window.like(["%9"]).base.handle == "%9"
+    assert handles_of(window) == [base.handle]
+    assert window._like(["%9"]).base.handle == "%9"
     assert window.type.mangle() == f"{Window.__module__}.Window<i32, c64>"
     with building(recorder):
         assert window.shifted(1).dtype == tl.int32
