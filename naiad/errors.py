@@ -92,7 +92,10 @@ def explanation_of(error: BaseException | None) -> Explanation:
 
 
 class CompilationError(TritonError):
-    """A mistake in a kernel. `error_message` is the reason alone; `inner` the error of the callee where it happened."""
+    """A mistake in a kernel. `error_message` is the reason alone; `inner` the error of the callee where it happened.
+
+    Triton's order of arguments, `CompilationError(source, node, message)`, is understood too.
+    """
 
     def __init__(
         self,
@@ -101,6 +104,8 @@ class CompilationError(TritonError):
         explanation: Explanation | None = None,
         inner: "CompilationError | None" = None,
     ) -> None:
+        if isinstance(explanation, str):
+            error_message, place, explanation = explanation, _place_of(error_message, place), None
         self.error_message = error_message
         self.place = place
         self.explanation = explanation or Explanation()
@@ -130,6 +135,13 @@ class CompilationError(TritonError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.error_message, self.place, self.explanation, self.inner)
+
+
+def _place_of(source: str | None, node: Any) -> Place | None:
+    """The place of a node of a syntax tree, of which only the source is known."""
+    if source is None or not hasattr(node, "lineno"):
+        return None
+    return Place(source, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 class CompileTimeAssertionFailure(CompilationError):

@@ -2,7 +2,9 @@
 
 import ast
 import builtins
+from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import naiad.language as tl
@@ -13,7 +15,7 @@ from naiad.errors import CompilationError, CompileTimeAssertionFailure, explain
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.core import is_builtin
 from naiad.language.function import BoundFunction, Function
-from naiad.language.promotion import is_number, to_tensor
+from naiad.language.promotion import to_tensor
 from naiad.language.tensor import tensor
 from naiad.language.tuples import as_value
 from naiad.language.tuples import tuple as language_tuple
@@ -113,8 +115,21 @@ def _constexpr_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any])
             "its arguments must be known when the kernel is compiled"
         )
         raise explain(error, found=describe(runtime), advice="pass constexpr values, or decorate it with @triton.jit")
-    result = fn(*arguments, **keywords)
-    return result if isinstance(result, base_value) else constexpr(result)
+    result = fn(*[_plain(a) for a in arguments], **{name: _plain(v) for name, v in keywords.items()})
+    return as_value(result) if isinstance(result, base_value | tuple) else constexpr(result)
+
+
+def _plain(value: Any) -> Any:
+    """A constant as a Python object; a named tuple keeps its names."""
+    if not isinstance(value, language_tuple):
+        return unwrap(value)
+    items = [_plain(item) for item in value.values]
+    return _named(tuple(value.fields))(*items) if any(value.fields) else tuple(items)
+
+
+@cache
+def _named(fields: tuple[str, ...]) -> type:
+    return namedtuple("named", fields)  # type: ignore[misc]  # noqa: PYI024
 
 
 def _python_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -183,12 +198,10 @@ def _extremum(python: Callable[..., Any], runtime: str) -> Callable[..., Any]:
 
 
 def _chosen(python: Callable[..., Any], a: Any, b: Any) -> Any:
-    """Python's choice, where the order of the arguments cannot matter."""
-    if is_number(a) and is_number(b):
-        if a != a or b != b:
-            raise ValueError(f"{python.__name__} of NaN is not defined for constexpr values")
-        if a == b == 0 and str(float(a)) != str(float(b)):
-            raise ValueError(f"{python.__name__} of 0.0 and -0.0 is not defined for constexpr values")
+    """Python's choice. It depends on the order of the arguments where one is NaN or -0.0, so those are refused."""
+    for value in (a, b):
+        if isinstance(value, float) and (value != value or (value == 0 and str(value)[0] == "-")):
+            raise ValueError(f"{python.__name__} of {value} is not defined for constexpr values")
     return python(a, b)
 
 

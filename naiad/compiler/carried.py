@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from naiad.compiler.mistakes import place_of
 from naiad.compiler.scope import Scope, Unavailable, assigned_names
-from naiad.compiler.values import Mismatch, describe, handles_of, rebuild, same, unify
+from naiad.compiler.values import Mismatch, describe, handles_of, name_handles, rebuild, same, unify
 from naiad.errors import CompilationError, Explanation
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.promotion import is_number, to_tensor
@@ -54,8 +54,7 @@ class Carried:
         """Starts a block of the loop: a new scope, in which the names are the block's arguments."""
         g.scope = {**before, **self._rebuilt(list(arguments))}
         for name in self.values:
-            for handle in handles_of(g.scope[name]):
-                handle.name_hint = name
+            name_handles(g.scope[name], name, again=True)
 
     def _rebuilt(self, handles: list[SSAValue]) -> Scope:
         scope: Scope = {}
@@ -163,8 +162,7 @@ def leave_scope(g: "Generator", node: ast.AST, before: Scope, results: Scope, va
         )
     g.scope = {**before, **inside, **results}
     for name, value in results.items():
-        for handle in handles_of(value):
-            handle.name_hint = name
+        name_handles(value, name, again=True)
 
 
 def _line(node: ast.AST, name: str) -> int:

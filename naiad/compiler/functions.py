@@ -16,7 +16,7 @@ from naiad.compiler.builder import Frame
 from naiad.compiler.generator import Generator, Specialization
 from naiad.compiler.ir_types import ir_type
 from naiad.compiler.mistakes import place_of, placed, unsupported
-from naiad.compiler.values import describe, handles_of, rebuild
+from naiad.compiler.values import describe, handles_of, name_handles, rebuild
 from naiad.errors import CompilationError, explain
 from naiad.ir.attributes import boolean
 from naiad.ir.tt.func import function as function_op
@@ -228,8 +228,7 @@ def _bind_entry(g: Generator, parameters: dict[str, Any], entry: Block) -> None:
             g.scope[name] = parameter if folded is None else scalar_constant(parameter.value, folded)
             continue
         g.scope[name], end = parameter._unflatten_ir(entry.args, cursor)
-        for argument in entry.args[cursor:end]:
-            argument.name_hint = name
+        name_handles(g.scope[name], name, again=True)
         cursor = end
 
 

@@ -17,7 +17,7 @@ from naiad.compiler import blocks, branches
 from naiad.compiler.carried import Carried, carried_names, leave_scope
 from naiad.compiler.ir_types import ir_type
 from naiad.compiler.scope import Scope
-from naiad.compiler.values import describe, handles_of, rebuild
+from naiad.compiler.values import describe, handles_of, name_handles, rebuild
 from naiad.errors import explain
 from naiad.ir.base import int_attr
 from naiad.ir.loops import no_licm
@@ -180,7 +180,7 @@ def _for_body(g: "Generator", node: ast.For, bounds: Bounds, body: Block) -> Non
     assert isinstance(node.target, ast.Name)
     outside, g.builder.block = g.builder.block, body
     index = tensor(body.args[0], bounds.lower.type)
-    body.args[0].name_hint = node.target.id
+    name_handles(index, node.target.id, again=True)
     if bounds.backwards:
         index = bounds.upper - index + bounds.lower  # type: ignore[operator]
     g.scope[node.target.id] = index

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from naiad.compiler.expressions import binary
 from naiad.compiler.mistakes import unsupported
-from naiad.compiler.values import as_variable, describe, handles_of
+from naiad.compiler.values import as_variable, describe, handles_of, name_handles
 from naiad.errors import explain
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.tuples import as_value
@@ -22,7 +22,7 @@ def assign(g: "Generator", target: ast.expr, value: Any) -> None:
     """Binds `target`, a name or a tuple of targets, to `value` as it is."""
     if isinstance(target, ast.Name):
         g.scope[target.id] = value
-        _name_handles(value, target.id)
+        name_handles(value, target.id)
     elif isinstance(target, ast.Tuple | ast.List):
         for each, item in zip(target.elts, _unpacked(g, target, value), strict=True):
             assign(g, each.value if isinstance(each, ast.Starred) else each, item)
@@ -37,13 +37,6 @@ def assign(g: "Generator", target: ast.expr, value: Any) -> None:
             "Attribute assignment is not supported in triton",
             "make a new value, e.g. tl.aggregate_replace(x, a=b)",
         )
-
-
-def _name_handles(value: Any, name: str) -> None:
-    """The IR's values carry the names of the source, for readers. Constants do not: others use the same one."""
-    for handle in handles_of(value):
-        if handle.name_hint is None and getattr(handle.owner, "name", "") != "arith.constant":
-            handle.name_hint = name
 
 
 def _unpacked(g: "Generator", target: ast.Tuple | ast.List, value: Any) -> list[Any]:

@@ -10,7 +10,17 @@ from naiad.language.tuples import tuple as language_tuple
 from naiad.language.types import dtype
 from naiad.language.values import base_value
 
-__all__ = ["Mismatch", "as_variable", "describe", "handles_of", "is_constant", "name_handles", "rebuild", "same", "unify"]
+__all__ = [
+    "Mismatch",
+    "as_variable",
+    "describe",
+    "handles_of",
+    "is_constant",
+    "name_handles",
+    "rebuild",
+    "same",
+    "unify",
+]
 
 
 class Mismatch(TypeError):

@@ -295,4 +295,4 @@ def ternary_types_differ(out, n):
 
 
 @triton.jit
-def first_line(a, b=NUMBER): return a + undefined_name  # fmt: skip  # noqa: E704, F821
+def first_line(a, b=NUMBER): return a + undefined_name  # fmt: skip  # noqa: F821

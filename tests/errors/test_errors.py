@@ -43,7 +43,9 @@ def test_only_the_last_lines_of_a_long_source_are_shown():
 
 
 def test_callees_show_below_the_caller_and_give_the_reason():
-    inner = CompilationError("xyz is not defined", Place("def callee():\n    xyz", 2, 4, 2, 7, "/tmp/a.py", 1, 0, "callee"))
+    inner = CompilationError(
+        "xyz is not defined", Place("def callee():\n    xyz", 2, 4, 2, 7, "/tmp/a.py", 1, 0, "callee")
+    )
     outer = CompilationError(None, PLACE, inner=inner)
     text = str(outer)
     assert text.index("at 2:8:") < text.index("/tmp/a.py:2:5: in callee") < text.index("at 2:4:")
