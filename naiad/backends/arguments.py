@@ -16,8 +16,10 @@ def is_array(argument: Any) -> bool:
 
 def address(argument: Any) -> int:
     """The address of an array's first element; 0 for an empty tensor, as its data_ptr() says."""
-    if hasattr(argument, "data_ptr"):
+    try:
         return argument.data_ptr()
+    except AttributeError:
+        pass
     for name in ("__array_interface__", "__cuda_array_interface__"):
         interface = getattr(argument, name, None)
         if interface is not None:

@@ -10,7 +10,6 @@ import io
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from naiad import knobs
@@ -25,6 +24,8 @@ from naiad.errors import CompilationError
 __all__ = ["ASTSource", "AsmDict", "CompiledKernel", "GPUTarget", "IRSource", "KernelMetadata", "LazyDict", "compile",
            "get_cache_key", "make_backend"]  # fmt: skip
 make_backend = find
+COMPILING = ("analysis", "backends", "compiler", "ir", "language", "layouts", "lowering", "passes")
+"""The folders of naiad that code depends on."""
 
 
 def compile(
@@ -42,7 +43,7 @@ def compile(
     if not isinstance(target, GPUTarget):
         raise TypeError(f"target must be a GPUTarget, not {target!r}")
     backend = find(target)
-    if isinstance(src, str | Path):
+    if isinstance(src, str | os.PathLike):
         src = IRSource(str(src))
     parsed = backend.parse_options({**(options or {}), **src.parse_options()})
     work = _Compilation(src, backend, parsed, get_cache_key(src, backend, parsed, _env_vars))
@@ -129,15 +130,16 @@ class _Compilation:
             return module
         if knobs.compilation.override:
             print(f"\nOverriding kernel with file {path}")
-        return self.backend.parse(name, Path(path).read_bytes())
+        return self.backend.parse(name, _read(path))
 
     def _dump(self, name: str, module: Any) -> None:
         if not knobs.compilation.dump_ir:
             return
-        folder = Path(knobs.cache.dump_dir, base32(self.src.hash()))
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = os.path.join(knobs.cache.dump_dir, base32(self.src.hash()))
+        os.makedirs(folder, exist_ok=True)
         text = text_of_module(module)
-        (folder / f"{self.src.name[:150]}.{name}").write_bytes(text if isinstance(text, bytes) else text.encode())
+        with open(os.path.join(folder, f"{self.src.name[:150]}.{name}"), "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
 
     def _is_kept(self, name: str, stage: Any) -> bool:
         """Kept on disk: the code, and what is text already. IR is made from the source again when it is asked for."""
@@ -185,23 +187,26 @@ def get_cache_key(
     if hook := knobs.runtime.add_stages_inspection_hook:
         parts.append(repr(hook()))
     if path := getattr(options, "ir_override", None):
-        parts.append(hashlib.sha256(Path(path).read_bytes()).hexdigest())
+        parts.append(hashlib.sha256(_read(path)).hexdigest())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @functools.cache
 def version_key() -> str:
     """What stands for naiad itself in a key: names, sizes and times of the files that compile (reading is slow)."""
-    root = Path(__file__).resolve().parent.parent
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     digest = hashlib.sha256()
-    folders = [
-        root / name for name in ("analysis", "backends", "compiler", "ir", "language", "layouts", "lowering", "passes")
-    ]
+    folders = [os.path.join(root, name) for name in COMPILING]
     while folders:
         for item in sorted(os.scandir(folders.pop()), key=lambda item: item.name):
-            if item.is_dir():
-                folders.append(Path(item.path))
-            elif item.name.endswith(".py"):
+            if item.name.endswith(".py"):
                 facts = item.stat()
                 digest.update(f"{item.path}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
+            elif item.is_dir():
+                folders.append(item.path)
     return digest.hexdigest()
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

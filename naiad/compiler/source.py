@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from naiad.backends.base import GPUTarget, Language
@@ -70,9 +69,10 @@ class IRSource:
 
     def __init__(self, path: str, context: Any = None, backend: Any = None) -> None:
         self.path = path
-        self.ext = Path(path).suffix[1:]
+        self.ext = path.rpartition(".")[2]
         self.language = Language.TRITON
-        self.src = Path(path).read_text()
+        with open(path) as file:
+            self.src = file.read()
         found = re.search(
             r"tt\.func\s+(?:public\s+)?@(\w+)\s*\(|\.entry\s+(\w+)\s*\(|define\s+void\s+@(\w+)\(", self.src
         )

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import uuid
 import warnings
 import zlib
 from collections.abc import Mapping
@@ -64,7 +63,7 @@ class FileStore:
     def save(self, key: str, entry: Entry) -> dict[str, str]:
         """Writes the entry; gives the files that hold it, none where it could not be written."""
         path = self.path(key)
-        aside = f"{path}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp"
+        aside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         try:
             os.makedirs(self.folder, exist_ok=True)
             with open(aside, "xb") as file:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from naiad import knobs
-from naiad.backends import find
+from naiad.backends import backends, find
 from naiad.backends.arguments import device_of, is_array
 from naiad.backends.base import GPUTarget
+from naiad.backends.cpu import compiler, device  # noqa: F401  (with the decorator, not with the first launch)
 from naiad.backends.driver import driver, driver_for
+from naiad.compiler.compiler import ASTSource, compile, get_cache_key
 from naiad.language.function import Function
 from naiad.runtime.async_mode import active_mode
 from naiad.runtime.binder import Bound, explain_mismatch, make_binder
@@ -162,8 +164,6 @@ class Compilation:
 
     def run(self, warmup: bool) -> Any:
         """The kernel; None where the hook before compiling takes over; a FutureKernel within AsyncCompileMode."""
-        from naiad.compiler.compiler import ASTSource, compile, get_cache_key
-
         if self.hook(knobs.runtime.jit_cache_hook, warmup):
             return None
         device = self.device
@@ -199,11 +199,11 @@ class DeviceCaches(dict[Any, Device]):
         super().__init__()
         self.function = function
 
-    def __missing__(self, key: Any) -> Device:
-        target, index = device_index(key)
-        device = self.get((target, index))
+    def __getitem__(self, key: Any) -> Device:
+        where = device_index(key)
+        device = self.get(where)
         if device is None:
-            device = self[target, index] = Device(self.function, target)
+            device = self[where] = Device(self.function, where[0])
         return device
 
     def clear(self) -> None:
@@ -212,12 +212,21 @@ class DeviceCaches(dict[Any, Device]):
 
     def of(self, args: tuple[Any, ...], keywords: dict[str, Any], warmup: bool) -> Device:
         """The device where the arrays among the arguments lie; without arrays, the active one."""
-        kinds = {device_of(x)[0] for x in (*args, *keywords.values()) if _is_placed(x)}
         active = driver.active.get_current_target().backend
+        if active == "cpu" and all(getattr(x, "is_cpu", True) for x in (*args, *keywords.values())):
+            return self[0]
+        kinds = {device_of(x)[0] for x in (*args, *keywords.values()) if _is_placed(x)}
         if len(kinds) > 1:
             kinds = self._reachable(kinds, args, keywords)
         kind = kinds.pop() if kinds else active
-        return self[0 if kind in (active, "meta") or (warmup and kind == "cpu") else kind]
+        if kind == active or (warmup and kind in ("cpu", "meta")):
+            return self[0]
+        if not any(backend.compiler.supports_target(GPUTarget(kind, 0, 0)) for backend in backends.values()):
+            raise ValueError(
+                f"Pointer argument cannot be accessed from Triton ({kind} tensor?): an argument of "
+                f"{self.function.__name__} lies on {kind}, and there is no such backend here"
+            )
+        return self[kind]
 
     def _reachable(self, kinds: set[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> set[str]:
         """The one device from which all the arrays can be read: that of a GPU, if those of the host are pinned."""

@@ -25,7 +25,7 @@ def launch(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> An
 
 
 class GridLauncher:
-    """Launches a kernel over one grid through Python, about 10 us, and makes the native launcher for the next call."""
+    """Launches a kernel over one grid through Python, about 10 us, and makes a native launcher at the second call."""
 
     __slots__ = ("chain", "function", "grid", "missed")
 
@@ -40,7 +40,7 @@ class GridLauncher:
             self.missed += 1
             if self.chain == MAX_CHAIN and self.missed % RENEWAL == 0:
                 self.function._launchers[self.grid], self.chain = self, 0
-            if self.chain < MAX_CHAIN:
+            if self.chain < MAX_CHAIN and self.missed > 1:  # there may be no second call
                 self.prepare(kernel, args, keywords)
         return kernel
 

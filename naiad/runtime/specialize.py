@@ -35,7 +35,7 @@ def _how(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
     if hasattr(argument, "block_shape") and hasattr(argument, "base"):
         return descriptor
     if is_array(argument):
-        return array
+        return tensor if hasattr(argument, "data_ptr") else array
     if hasattr(argument, "__index__") or type(argument).__name__ == "bool_":
         return lambda x, *how: integer(bool(x) if type(x).__name__.startswith("bool") else x.__index__(), *how)
     if hasattr(argument, "__float__") and hasattr(argument, "dtype"):

@@ -1,6 +1,6 @@
 """The CPU as a device: the driver that is active where there is no GPU, and the launcher that any launch can take."""
 
-import os
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,6 +8,7 @@ from naiad.backends.arguments import address
 from naiad.backends.base import GPUTarget
 from naiad.backends.cpu import driver as native
 from naiad.backends.cpu.host import host
+from naiad.backends.cpu.pool import thread_count
 from naiad.backends.driver import DriverBase
 
 # What code that was written for GPUs divides by, and chooses block sizes from: an SM's numbers, but for the core count.
@@ -17,11 +18,15 @@ PROPERTIES = {
 }  # fmt: skip
 
 
+# Kinds of arguments that struct packs as they are.
+FORMATS = {"i32": "i4x", "i64": "q", "u64": "Q", "fp32": "f4x", "fp64": "d", "i1": "?7x"}
+
+
 class CPUUtils:
     """The questions about the device that Triton's `driver.active.utils` answers."""
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
-        return {**PROPERTIES, "multiprocessor_count": len(os.sched_getaffinity(0))}
+        return {**PROPERTIES, "multiprocessor_count": thread_count()}
 
     def unload_module(self, module: Any) -> None:
         """Code goes when its kernel goes."""
@@ -93,10 +98,21 @@ class CPULauncher:
 
     def __init__(self, src: Any, metadata: Any) -> None:
         self.slots = list(slots_of(src))
-        self.pack = native.packer([kind for _, kind in self.slots])
+        kinds = [kind for _, kind in self.slots]
+        self.pack = native.packer(kinds)
+        flat = all(len(path) == 1 for path, _ in self.slots) and all(
+            kind[0] == "*" or kind in FORMATS for kind in kinds
+        )
+        self.quick = struct.Struct("<" + "".join(FORMATS.get(kind, "Q") for kind in kinds)).pack if flat else None
+        self.places = [(path[0], kind[0] == "*") for path, kind in self.slots]
 
     def arguments(self, args: tuple[Any, ...]) -> bytes:
         """The slots after the header."""
+        if self.quick:
+            try:
+                return self.quick(*[address(args[i]) if pointer else args[i] for i, pointer in self.places])
+            except (struct.error, OverflowError):  # a value that is rounded or wraps
+                pass
         return self.pack([value_at(args, path, kind) for path, kind in self.slots])
 
     def __call__(
