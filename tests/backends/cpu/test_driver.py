@@ -1,7 +1,10 @@
 """Loading and launching kernels through ctypes: arguments in their slots, the whole grid, assertions that fail."""
 
 import math
+import os
 import struct
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -130,3 +133,25 @@ def test_bfloat16_is_correctly_rounded():
     assert driver.bfloat16(1e39) == 0x7F80 and driver.bfloat16(math.nan) == 0x7FC0
     values = np.random.default_rng(0).standard_normal(2000).astype(np.float32)
     assert [driver.bfloat16(float(v)) for v in values] == values.astype(ml_dtypes.bfloat16).view(np.uint16).tolist()
+
+
+PORTABLE = """
+from naiad.backends.cpu import system
+system.elf_machine = lambda: 0
+import ctypes, sys
+from naiad.backends.cpu import driver, launcher, pool
+kernel = driver.load(open(sys.argv[1], "rb").read(), {"name": "grid", "cost": 1e9})
+out = (ctypes.c_int64 * 103)()
+kernel.launch((10, 10), driver.slot("*i64", ctypes.addressof(out)))
+assert list(out) == [*range(100), 10, 10, 1]
+print(type(pool.runner()).__name__, launcher.native_code(), "llvmlite" in sys.modules)
+"""
+
+
+def test_systems_without_native_parts(tmp_path):
+    """What macOS and Windows get: LLVM's loader, Python's threads, no native launcher."""
+    (tmp_path / "grid.o").write_bytes(object_code(GRID, HERE))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "NAIAD_NUM_THREADS": "3"}
+    command = [sys.executable, "-c", PORTABLE, str(tmp_path / "grid.o")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["PythonPool", "None", "True"], done.stderr
