@@ -17,6 +17,8 @@ from naiad.backends.cpu import (
     lower_elementwise,
     lower_math,
     lower_memory,
+    lower_sort,
+    lower_transpose,
     lower_vectors,
 )
 from naiad.backends.cpu.kinds import kind, kind_of
@@ -40,6 +42,8 @@ RULES = Rules.of(
     lower_debug.rules,
     lower_dot.rules,
     lower_math.rules,
+    lower_sort.rules,
+    lower_transpose.rules,
 )
 FIRST_ARGUMENT = 4
 

@@ -1,0 +1,61 @@
+"""ttc.sort and ttc.transpose against numpy."""
+
+import numpy as np
+import pytest
+from programs import TARGETS, Program, compiled, machine_of
+from xdsl.dialects.builtin import UnitAttr
+
+from naiad.backends.cpu.target import CpuTarget
+from naiad.backends.cpu.toolchain import object_code
+from naiad.ir.base import int_attr
+from naiad.ir.evaluate import DTYPES
+
+RUNNABLE = ("x86-64", "x86-64-v3", "host")
+
+
+def sort_program(type, rows, n, **flags):
+    p = Program(f"*{type}")
+    on = {name: UnitAttr() for name, given in flags.items() if given}
+    p.op("ttc.sort", p.args[0], rows=int_attr(rows, 64), n=int_attr(n, 64), **on)
+    return p
+
+
+@pytest.mark.parametrize("cpu", RUNNABLE)
+@pytest.mark.parametrize("type", ["i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "f8E4M3FN"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorts_as_numpy(cpu, type, descending):
+    dtype = DTYPES[type]
+    rng = np.random.default_rng(0)
+    for rows, n in ((3, 1), (3, 2), (2, 8), (5, 16), (2, 32), (2, 64), (3, 128), (2, 1024), (1, 4096)):
+        x = rng.integers(0, 256, rows * n * dtype.itemsize, dtype=np.uint8).view(dtype).reshape(rows, n)
+        for signed in (True, False) if type[0] == "i" else (False,):
+            got = x.copy()
+            compiled(sort_program(type, rows, n, descending=descending, signed=signed), cpu)(got)
+            view = x.astype(np.float64) if type[0] != "i" else x if signed else x.view(f"u{dtype.itemsize}")
+            want = np.sort(view, axis=1)
+            want = want[:, ::-1] if descending else want
+            found = got.astype(np.float64) if type[0] != "i" else got.view(view.dtype)
+            assert np.array_equal(found, want, equal_nan=type[0] != "i"), (rows, n, signed)
+
+
+@pytest.mark.parametrize("cpu", RUNNABLE)
+@pytest.mark.parametrize("type", ["i8", "i16", "f32", "f64"])
+def test_transpose(cpu, type):
+    dtype = DTYPES[type]
+    for m, n in ((1, 1), (1, 8), (2, 4), (16, 16), (64, 32), (8, 128)):
+        p = Program(f"*{type}", f"*{type}", "i64", "i64")
+        p.op("ttc.transpose", *p.args, m=int_attr(m, 64), n=int_attr(n, 64))
+        x = np.random.default_rng(0).integers(0, 100, (m, n + 3)).astype(dtype)
+        y = np.full((n, m + 5), 7, dtype)
+        compiled(p, cpu)(x, y, n + 3, m + 5)
+        assert np.array_equal(y[:, :m], x[:, :n].T) and np.all(y[:, m:] == 7)
+
+
+@pytest.mark.parametrize("cpu", [*TARGETS, "znver4"])
+def test_every_target_assembles(cpu):
+    target = CpuTarget.named(cpu)
+    for type in ("i8", "f16", "f32", "f64"):
+        assert object_code(sort_program(type, 2, 256).text(target), machine_of(cpu))
+        p = Program(f"*{type}", f"*{type}", "i64", "i64")
+        p.op("ttc.transpose", *p.args, m=int_attr(32, 64), n=int_attr(32, 64))
+        assert object_code(p.text(target), machine_of(cpu))
