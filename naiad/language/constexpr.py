@@ -37,6 +37,11 @@ class constexpr(base_value):
     """Holds the Python object `value`: a number, a string, a dtype, a function, a tuple, None."""
 
     value: Any
+    # The operators are made below, from a table
+    __lt__: Any
+    __le__: Any
+    __gt__: Any
+    __ge__: Any
 
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):

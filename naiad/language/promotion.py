@@ -25,6 +25,7 @@ from naiad.language.types import (
     uint64,
 )
 
+_NUMBERS = (int, float, bool)
 _MIN_NORMAL_FP32 = 2.0**-126
 _MAX_FP32 = (2 - 2.0**-23) * 2.0**127
 
@@ -67,7 +68,8 @@ def literal_type(value: Any) -> dtype:
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | numbers.Real)
+    """Whether `value` is a Python number (or one of numpy's)."""
+    return value.__class__ in _NUMBERS or (not isinstance(value, tensor) and isinstance(value, numbers.Real))
 
 
 def scalar_constant(value: Any, type: dtype) -> tensor:

@@ -209,7 +209,7 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 
 @member
 @library
-def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None):
+def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None):  # type: ignore[assignment]
     """The sum along `axis` (of all elements where it is None), in `dtype`; integers of less than 32 bits in 32 bits."""
     wide: core.constexpr = _sum_type(input.dtype, dtype)
     if wide is not None:
@@ -238,7 +238,7 @@ def reduce_or(input, axis, keep_dims=False):
 
 @member
 @library
-def cumsum(input, axis=0, reverse=False, dtype: core.constexpr = None):
+def cumsum(input, axis=0, reverse=False, dtype: core.constexpr = None):  # type: ignore[assignment]
     """Running sums along `axis`, from the end with `reverse`; types as in `sum`, bf16 in fp32."""
     input = _promote_bfloat16_to_float32(input)
     wide: core.constexpr = _sum_type(input.dtype, dtype)

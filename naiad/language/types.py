@@ -71,8 +71,9 @@ class dtype(base_type):
         self.itemsize = self.primitive_bitwidth // 8
 
     def __eq__(self, other: object) -> bool:
-        other = unwrap(other)
-        return isinstance(other, dtype) and self.name == other.name
+        if isinstance(other, dtype):
+            return self is other or self.name == other.name
+        return isinstance(other, constexpr) and self == other.value
 
     def __hash__(self) -> int:
         return hash(self.name)
