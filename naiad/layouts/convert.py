@@ -105,16 +105,19 @@ def plan(source: LinearLayout, target: LinearLayout, width: int, lanes: int = 32
 
 
 @cache
-def scratch(source: LinearLayout, target: LinearLayout, width: int, within_warp: bool = False) -> SharedMove:
+def scratch(
+    source: LinearLayout, target: LinearLayout, width: int, within_warp: bool = False, longest: int = 16
+) -> SharedMove:
     """Where the elements lie in shared memory on the way from `source` to `target`.
 
     The vector is what registers of both sides have in common, 16 bytes at most. The banks are a complement of a subspace
     that meets the lanes of neither side: then the lanes of a warp, on both sides, lie in different banks.
+    longest: bytes of a vector at most.
     """
     bytes_each = max(8, width) // 8
-    longest = max(1, 16 // bytes_each).bit_length() - 1
+    most = max(1, longest // bytes_each).bit_length() - 1
     shared = gf2.intersection(_nonzero(source, "register"), _nonzero(target, "register"))
-    vector = tuple(_simplest(shared, source, target))[:longest]
+    vector = tuple(_simplest(shared, source, target))[:most]
     space = tuple(1 << i for i in range(source.outs.total))
     per_wave = max(0, 5 - max(0, (bytes_each << len(vector)).bit_length() - 1 - 2))
     a = vector + gf2.complement(vector, _nonzero(source, "lane"))[:per_wave]
@@ -125,7 +128,15 @@ def scratch(source: LinearLayout, target: LinearLayout, width: int, within_warp:
     low = vector + gf2.complement(vector + segments, a + b + space)
     basis = low + segments
     to_index = LinearLayout(Dims((("offset", len(basis)),)), source.outs, basis)
-    return SharedMove(to_index.inverse(), 1 << len(vector), within_warp)
+    offset = to_index.inverse()
+    if vector and any(c & (1 << len(vector)) - 1 for c in _thread_columns(source, offset, target)):
+        return scratch(source, target, width, within_warp, bytes_each << len(vector) - 1)
+    return SharedMove(offset, 1 << len(vector), within_warp)
+
+
+def _thread_columns(source: LinearLayout, offset: LinearLayout, target: LinearLayout) -> list[int]:
+    """The offsets that the bits of the thread add, on both sides: they must not reach into a vector."""
+    return [gf2.apply(offset.columns, c) for layout in (source, target) for n in ("lane", "warp") for c in layout.bases(n)]
 
 
 def _nonzero(layout: LinearLayout, name: str) -> tuple[int, ...]:

@@ -1,0 +1,174 @@
+"""NVIDIA GPUs as the rules of `lowering/` see them: facts by generation, and the PTX for what LLVM has no word for.
+
+Inline assembly comes from here and from `mma.py`, `copies.py` only; the tests assemble all of it for every target.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from naiad.backends.nvidia import mma
+from naiad.backends.nvidia.functions import UNARY
+from naiad.backends.nvidia.inline import asm
+from naiad.lowering.target import Access
+from naiad.lowering.threads import GLOBAL, Threads, width
+
+__all__ = ["Nvidia", "target_of"]
+
+AXES = "xyz"
+LETTER = {8: "h", 16: "h", 32: "r", 64: "l"}
+EVICTION = {"evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last", "evict_normal": ""}
+
+
+@dataclass(frozen=True)
+class Nvidia:
+    """A GPU of compute capability `arch` (90 is 9.0)."""
+
+    arch: int
+    warp_size: int = 32
+
+    @property
+    def cpu(self) -> str:
+        """LLVM's and ptxas' name: the variant with the generation's own instructions where there is one."""
+        return f"sm_{self.arch}{'a' if self.arch >= 90 else ''}"
+
+    @property
+    def ptx_feature(self) -> str:
+        """The PTX version that is asked of LLVM: what this generation needs, and no newer."""
+        version = 80 if self.arch < 89 else 81 if self.arch < 90 else 86 if self.arch < 100 else 87 if self.arch == 120 else 88
+        return f"+ptx{max(version, 88 if self.arch in (103, 110, 121) else version)}"
+
+    @property
+    def shared_limit(self) -> int:
+        """Bytes of shared memory that one CTA may ask for."""
+        return {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}.get(self.arch, 232448)
+
+    @property
+    def has_wgmma(self) -> bool:
+        return self.arch == 90
+
+    @property
+    def has_fp8_mma(self) -> bool:
+        return self.arch >= 89
+
+    def program_id(self, e: Threads, axis: int) -> str:
+        return e.call("i32", f"llvm.nvvm.read.ptx.sreg.ctaid.{AXES[axis]}", (), ())
+
+    def num_programs(self, e: Threads, axis: int) -> str:
+        return e.call("i32", f"llvm.nvvm.read.ptx.sreg.nctaid.{AXES[axis]}", (), ())
+
+    def thread_id(self, e: Threads) -> str:
+        return e.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", (), ())
+
+    def barrier(self, e: Threads) -> None:
+        e.call("void", "llvm.nvvm.barrier.cta.sync.aligned.all", ("i32",), ("0",))
+
+    def warp_barrier(self, e: Threads) -> None:
+        e.call("void", "llvm.nvvm.bar.warp.sync", ("i32",), ("-1",))
+
+    def shuffle_xor(self, e: Threads, word: str, mask: int) -> str:
+        return e.call("i32", "llvm.nvvm.shfl.sync.bfly.i32", ("i32",) * 4, ("-1", word, str(mask), "31"))
+
+    def shuffle(self, e: Threads, word: str, lane: str) -> str:
+        return e.call("i32", "llvm.nvvm.shfl.sync.idx.i32", ("i32",) * 4, ("-1", word, lane, "31"))
+
+    def load_global(self, e: Threads, ptr: str, mask: str | None, others: Sequence[str], how: Access) -> list[str]:
+        """`how.words` words behind a pointer; where the mask is false, `others`."""
+        n, letter = how.words, LETTER[how.bits]
+        kind = "i16" if how.bits == 8 else f"i{how.bits}"
+        cache = "" if how.cache == "none" else f".{how.cache}"
+        head = "ld.volatile.global" if how.volatile else f"ld.global{cache}{EVICTION[how.evict]}"
+        outs = ", ".join(f"${i}" for i in range(n))
+        text = f"{head}{vector(n)}.b{how.bits} {braced(outs, n)}, [ ${n} ];"
+        constraints, arguments = [f"={letter}"] * n + ["l"], [f"{GLOBAL} {ptr}"]
+        if mask is not None:
+            text = f"@${n + 1} {text}"
+            constraints += ["b", *(str(i) for i in range(n))]
+            arguments += [f"i1 {mask}", *(f"{kind} {e.resize(o, how.bits, int(kind[1:]))}" for o in others)]
+        made = asm(e, text, ",".join(constraints), arguments, [kind] * n)
+        return [e.resize(m, int(kind[1:]), how.bits) for m in made]
+
+    def store_global(self, e: Threads, ptr: str, mask: str | None, words: Sequence[str], how: Access) -> None:
+        n, letter = how.words, LETTER[how.bits]
+        kind = "i16" if how.bits == 8 else f"i{how.bits}"
+        cache = "" if how.cache == "none" else f".{how.cache}"
+        ins = ", ".join(f"${i + 1}" for i in range(n))
+        text = f"st.global{cache}{EVICTION[how.evict]}{vector(n)}.b{how.bits} [ $0 ], {braced(ins, n)};"
+        constraints = ["l", *[letter] * n]
+        arguments = [f"{GLOBAL} {ptr}", *(f"{kind} {e.resize(w, how.bits, int(kind[1:]))}" for w in words)]
+        if mask is not None:
+            text, constraints, arguments = f"@${n + 1} {text}", [*constraints, "b"], [*arguments, f"i1 {mask}"]
+        asm(e, text, ",".join([*constraints, "~{memory}"]), arguments)
+
+    def atomic(self, e: Threads, kind: str, ptr: str, value: str, type: str, mask: str | None, sem: str, scope: str,
+               used: bool) -> str:  # fmt: skip
+        """One atomic; gives what was there (0 where the mask is false)."""
+        n = width(type)
+        word, suffix = ATOMICS[kind], atomic_type(kind, type)
+        bits = e.to_bits(value, type)
+        text = f"atom.{sem}.{scope}.global.{word}.{suffix} $0, [ $1 ], $2;"
+        constraints, arguments = f"={LETTER[n]},l,{LETTER[n]}", [f"{GLOBAL} {ptr}", f"i{n} {bits}"]
+        if mask is not None:
+            text, constraints = f"@$3 {text}", f"{constraints},b,0"
+            arguments += [f"i1 {mask}", f"i{n} 0"]
+        [made] = asm(e, text, constraints + ",~{memory}", arguments, [f"i{n}"])
+        return e.from_bits(made, type)
+
+    def compare_swap(self, e: Threads, ptr: str, expected: str, value: str, bits: int, mask: str | None, sem: str,
+                     scope: str) -> str:  # fmt: skip
+        letter, kind = LETTER[bits], f"i{bits}"
+        text = f"atom.{sem}.{scope}.global.cas.b{bits} $0, [ $1 ], $2, $3;"
+        constraints = f"={letter},l,{letter},{letter}"
+        arguments = [f"{GLOBAL} {ptr}", f"{kind} {expected}", f"{kind} {value}"]
+        if mask is not None:
+            text, constraints = f"@$4 {text}", f"{constraints},b,0"
+            arguments += [f"i1 {mask}", f"{kind} 0"]
+        [made] = asm(e, text, constraints + ",~{memory}", arguments, [kind])
+        return made
+
+    def unary(self, e: Threads, name: str, type: str, value: str) -> str | None:
+        """A function of one f32 or f64; None if there is none."""
+        rule = UNARY.get((name, type))
+        return rule(e, value) if rule is not None else None
+
+    def divide(self, e: Threads, type: str, a: str, b: str) -> str:
+        """a / b: f32 and halves within 2 ulp (div.full), f64 correctly rounded."""
+        if type == "double":
+            return e.op(f"fdiv double {a}, {b}")
+        if type != "float":
+            x, y = (e.op(f"fpext {type} {v} to float") for v in (a, b))
+            return e.op(f"fptrunc float {self.divide(e, 'float', x, y)} to {type}")
+        return asm(e, "div.full.f32 $0, $1, $2;", "=f,f,f", [f"float {a}", f"float {b}"], ["float"], pure=True)[0]
+
+    def matrix_multiply(self, op: Operation, e: Threads) -> list[str]:
+        return mma.multiply(op, e)
+
+
+ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and", "or": "or",
+           "xor": "xor", "exch": "exch"}  # fmt: skip
+
+
+def atomic_type(kind: str, type: str) -> str:
+    """The type of an atomic in PTX."""
+    n = width(type)
+    if kind == "fadd":
+        return {"half": "noftz.f16", "bfloat": "noftz.bf16"}.get(type, f"f{n}")
+    if kind in ("max", "min"):
+        return f"s{n}"
+    return f"u{n}" if kind in ("add", "umax", "umin") else f"b{n}"
+
+
+def vector(n: int) -> str:
+    return f".v{n}" if n > 1 else ""
+
+
+def braced(operands: str, n: int) -> str:
+    return f"{{ {operands} }}" if n > 1 else operands
+
+
+def target_of(arch: int) -> Nvidia:
+    """The GPU of a compute capability; ValueError below 8.0."""
+    if arch < 80:
+        raise ValueError(f"compute capability {arch / 10:.1f} is not supported: 8.0 is the lowest")
+    return Nvidia(arch)
