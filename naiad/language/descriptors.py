@@ -223,7 +223,7 @@ def _check_16_bit_extremum(type: dtype) -> None:
     from naiad.language.target_info import current_target
 
     target = current_target()
-    native = target is None or target.backend == "cpu" or (target.backend == "cuda" and target.arch >= 90)
+    native = target is None or target.backend not in ("cuda", "hip") or (target.backend == "cuda" and target.arch >= 90)
     if type in (float16, bfloat16) and not native:
         raise AssertionError("16-bit float types require native tma support")
 

@@ -61,10 +61,11 @@ def dot(
 
 
 def _precision(wanted: str | None, allow_tf32: bool | None) -> str:
-    allowed = getattr(builder().options, "allowed_dot_input_precisions", ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"))
-    if wanted is None:
-        default = getattr(getattr(knobs, "language", None), "fp32_default", None)
-        wanted = default or ("tf32" if "tf32" in allowed and allow_tf32 is not False else "ieee")
+    """The precision asked for, else the user's default (TRITON_F32_DEFAULT), else the backend's."""
+    allowed = builder().options.allowed_dot_input_precisions
+    if wanted is None and allow_tf32 is not None:
+        wanted = "tf32" if allow_tf32 and "tf32" in allowed else "ieee"
+    wanted = wanted or knobs.language.fp32_default or builder().options.default_dot_input_precision
     if str(wanted).lower() not in allowed:
         raise AssertionError(f"input_precision must be one of {allowed}. Got {wanted}")
     return str(wanted).lower()

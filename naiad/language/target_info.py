@@ -1,31 +1,41 @@
 """Questions about the target that a kernel is compiled for. All are answered while it is compiled."""
 
+import importlib
+import re
+from dataclasses import dataclass
 from typing import Any
 
+from naiad.language.builder import builder, is_building
 from naiad.language.constexpr_function import constexpr_function
 
 __all__ = ["current_target"]
 
 
+@dataclass(frozen=True)
+class Target:
+    """The target in the options of a compilation: "cuda", "hip", "cpu" or "interpreter", and its architecture."""
+
+    backend: str
+    arch: Any
+    warp_size: int
+
+
 def current_target() -> Any:
     """The target that is compiled for, else that of the active driver (backend, arch, warp_size), else None."""
-    from naiad.language.builder import builder, is_building
-
-    target = getattr(builder().options, "target", None) if is_building() else None
-    return target if target is not None else _driver_target()
-
-
-def _driver_target() -> Any:
-    # The driver is part of the runtime, which is above the language: it is asked when it is there
-    import importlib
-    import importlib.util
-
-    if importlib.util.find_spec("naiad.runtime.driver") is None:
-        return None
+    options = builder().options if is_building() else None
+    if options is not None and hasattr(options, "backend_name"):
+        return Target(options.backend_name, _number(options.arch), getattr(options, "warp_size", 1))
     try:
-        return importlib.import_module("naiad.runtime.driver").active.get_current_target()
+        # On the host, in a kernel's globals say, the question goes to the driver, which the language is below of
+        return importlib.import_module("naiad.backends.driver").driver.active.get_current_target()
     except RuntimeError:
         return None
+
+
+def _number(arch: Any) -> Any:
+    """90 for "sm_90a"; other names as they are."""
+    found = re.fullmatch(r"sm_?(\d+)[a-z]?", arch) if isinstance(arch, str) else None
+    return int(found[1]) if found else arch
 
 
 current_target.__triton_builtin__ = True  # type: ignore[attr-defined]
