@@ -187,6 +187,23 @@ class ReduceOp(NaiadOp):
 
 
 @irdl_op_definition
+class DivideOp(NaiadOp):
+    """src / divisor, rounded once, all lanes by one divisor (f32).
+
+    reciprocal: 1 / divisor. simple (i1): the divisor is far from overflow and underflow, see `backends/cpu/lower_divide.py`.
+    """
+
+    name = "ttc.divide"
+    src = operand_def(V)
+    divisor = operand_def(ELEMENT)
+    reciprocal = operand_def(ELEMENT)
+    simple = operand_def(i1)
+    result = result_def(V)
+    traits = traits_def(Pure())
+    assembly_format = "$src `by` $divisor `,` $reciprocal `,` $simple attr-dict `:` type($src)"
+
+
+@irdl_op_definition
 class AtomicRmwOp(NaiadOp):
     """The atomic of `tt.atomic_rmw` on one element: gives what was there. kind, sem: as the ttir text spells them.
 
@@ -315,7 +332,7 @@ class CallOp(NaiadOp):
     traits = traits_def(Pure())
 
 
-OPS = [AllocOp, LoadOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp, ShuffleOp, ReduceOp,
+OPS = [AllocOp, LoadOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp, ShuffleOp, ReduceOp, DivideOp,
        AtomicRmwOp, AtomicCasOp, DotOp, TransposeOp, SortOp, PrintOp, AssertOp, CallOp]  # fmt: skip
 TTC = Dialect("ttc", OPS, [])
 

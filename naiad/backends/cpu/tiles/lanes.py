@@ -6,15 +6,21 @@ Addresses and masks are built from `arange`; keeping them as (base, step) is how
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import IntegerType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from naiad.backends.cpu.tiles.writer import Writer
+from naiad.ir.attributes import attribute
 from naiad.ir.base import bits, vector
+from naiad.ir.registry import OPS
 from naiad.ir.types import PointerType
 
 LARGE_FACTOR = 1 << 20
 """Products with a constant of this size are taken for hashing, where the wrap-around of i32 is meant."""
+
+
+DIVISOR_RANGE = 30
+"""A divisor between 2^-30 and 2^30 is simple: see `backends/cpu/lower_divide.py`."""
 
 
 @dataclass(frozen=True)
@@ -247,9 +253,47 @@ def elementwise(
     if any(isinstance(o, Affine) for o in operands) and len(types) == 1:
         if (result := affine(w, name, operands, types[0], count)) is not None:
             return (result,)
+    if name == "arith.cmpi" and (mask := compared_with_limit(w, operands, count, properties)) is not None:
+        return (mask,)
+    if name in ("arith.divf", "tt.precise_divf") and (quotient := divided_by_one(w, operands, count)) is not None:
+        return (quotient,)
     values = [as_vector(w, o, count) for o in operands]
     made = w.pure_many(name, values, [lanes_type(t, count) for t in types], properties)
     return tuple(Vector(v) if count > 1 else Uniform(v) for v in made)
+
+
+def compared_with_limit(w: Writer, operands: list[Lanes], count: int, properties: dict[str, Attribute]) -> Lanes | None:
+    """base + lane < limit as lane < limit - base: a constant ramp against one scalar, which neighbouring vectors share."""
+    ramp, limit = operands
+    predicate = properties["predicate"].data  # type: ignore[attr-defined]
+    if predicate not in ("slt", "sge", "sle", "sgt") or count == 1:
+        return None
+    if not (isinstance(ramp, Affine) and isinstance(limit, Uniform)) or w.constants.get(ramp.step) != 1:
+        return None
+    root, near = w.offsets.get(ramp.base, (ramp.base, 0))
+    least = 0 if predicate in ("slt", "sge") else -1
+    room = w.sub(w.widen(limit.value), root)
+    room = w.integer("arith.minsi", w.integer("arith.maxsi", room, w.index(least)), w.index((1 << 31) - 1))
+    lanes = w.iota(i32, count)
+    if near:
+        lanes = w.pure("arith.addi", (lanes, w.splat(w.constant(near, i32), count)), lanes.type)
+    operands_ = (lanes, w.splat(w.narrow(room, i32), count))
+    return Vector(w.pure("arith.cmpi", operands_, vector(i1, count), **properties))
+
+
+def divided_by_one(w: Writer, operands: list[Lanes], count: int) -> Lanes | None:
+    """A vector over a scalar: with the reciprocal at hand, which is made outside of the loop, it needs no division."""
+    source, divisor = operands
+    if count == 1 or not isinstance(source, Vector) or not isinstance(divisor, Uniform) or divisor.type != f32:
+        return None
+    d = divisor.value
+    reciprocal = w.pure("arith.divf", (w.constant(1.0, f32), d), f32)
+    size = w.pure("math.absf", (d,), f32)
+    bounds = (("oge", 2.0**-DIVISOR_RANGE), ("ole", 2.0**DIVISOR_RANGE))
+    inside = [w.pure("arith.cmpf", (size, w.constant(limit, f32)), i1, predicate=attribute(OPS["arith.cmpf"], "predicate", p))
+              for p, limit in bounds]  # fmt: skip
+    simple = w.pure("arith.andi", inside, i1)
+    return Vector(w.pure("ttc.divide", (source.value, d, reciprocal, simple), source.value.type))
 
 
 def lanes_type(type: Attribute, count: int) -> Attribute:

@@ -105,13 +105,17 @@ def _reversed(w: Writer, values: Values, count: int, reverse: bool) -> Values:
 
 def _within(tiles: Tiles, combine: Combine, values: Values, count: int) -> Values:
     """The inclusive scan of the lanes of one vector."""
-    w, distance = tiles.w, 1
+    w, distance, neutral = tiles.w, 1, combine.neutral(tiles, count)
     while distance < count:
-        # lanes below `distance` have nothing to their left: they keep what they hold
-        left = [w.shuffle(v, v, [max(i - distance, 0) for i in range(count)]) for v in values]
-        combined = combine.apply(tiles, left, values, count)
-        inside = _at_least(w, distance, count)
-        values = [w.pure("arith.select", (inside, c, v), v.type) for c, v in zip(combined, values, strict=True)]
+        if neutral:  # what comes in from the left changes nothing
+            shifted = [i - distance if i >= distance else count + i for i in range(count)]
+            left = [w.shuffle(v, n, shifted) for v, n in zip(values, neutral, strict=True)]
+            values = combine.apply(tiles, left, values, count)
+        else:
+            left = [w.shuffle(v, v, [max(i - distance, 0) for i in range(count)]) for v in values]
+            combined = combine.apply(tiles, left, values, count)
+            inside = _at_least(w, distance, count)
+            values = [w.pure("arith.select", (inside, c, v), v.type) for c, v in zip(combined, values, strict=True)]
         distance *= 2
     return values
 
