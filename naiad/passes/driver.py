@@ -111,11 +111,13 @@ class Rewriter:
                 self.push(use.operation)
         self.changed = True
 
-    def set_operand(self, op: Operation, index: int, value: SSAValue) -> None:
-        before = op.operands[index].owner
-        op.operands[index] = value
-        if isinstance(before, Operation):
-            self.push(before)
+    def set_operands(self, op: Operation, values: Sequence[SSAValue]) -> None:
+        """Gives `op` other operands; what made the old ones is looked at again."""
+        before = op._operands
+        op.operands = list(values)
+        for value in before:
+            if isinstance(value.owner, Operation):
+                self.push(value.owner)
         self.modified(op)
 
     def erase(self, op: Operation) -> None:

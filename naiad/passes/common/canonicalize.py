@@ -105,8 +105,7 @@ def constant_right(op: Elementwise, rewriter: Rewriter) -> None:
     """op(c, x) -> op(x, c)"""
     lhs, rhs = op._operands
     if _is_constant(lhs) and not _is_constant(rhs):
-        op.operands = [rhs, lhs]
-        rewriter.modified(op)
+        rewriter.set_operands(op, (rhs, lhs))
 
 
 @IDENTITIES.on(*_ops("addi", "subi", "ori", "xori", "shli", "shrsi", "shrui"))
@@ -223,9 +222,8 @@ def compare_itself(op: CmpIOp, rewriter: Rewriter) -> None:
     if lhs is rhs:
         rewriter.replace_by(op, constant(predicate in ("eq", "sle", "sge", "ule", "uge"), op.results[0].type))
     elif _is_constant(lhs) and not _is_constant(rhs):
-        op.operands = [rhs, lhs]
         op.properties["predicate"] = keyword(MIRROR[predicate])
-        rewriter.modified(op)
+        rewriter.set_operands(op, (rhs, lhs))
 
 
 @IDENTITIES.on(*_ops("xori"))
@@ -259,7 +257,7 @@ def cast_to_same(op: Elementwise, rewriter: Rewriter) -> None:
         if inner._operands[0].type == type_:
             rewriter.replace(op, inner._operands[0])
         else:
-            rewriter.set_operand(op, 0, inner._operands[0])
+            rewriter.set_operands(op, inner._operands[:1])
 
 
 @IDENTITIES.on(*_ops("trunci"))

@@ -75,7 +75,7 @@ def twice(op: Operation, rewriter: Rewriter) -> None:
     """broadcast(broadcast(x)) -> broadcast(x), and so reshapes that keep the order"""
     inner = op._operands[0].owner
     if type(inner) is type(op) and not (op.properties or inner.properties):
-        rewriter.set_operand(op, 0, inner._operands[0])
+        rewriter.set_operands(op, inner._operands[:1])
 
 
 @COMBINE.on(TransOp)
@@ -153,9 +153,8 @@ def _never_loaded(op: LoadOp, rewriter: Rewriter) -> None:
 
 def _unmask(op: Operation, rewriter: Rewriter, keep: int) -> None:
     """Leaves the first `keep` operands."""
-    op.operands = op._operands[:keep]
     op.properties["operandSegmentSizes"] = segments(*[1] * keep, *[0] * (3 - keep))
-    rewriter.modified(op)
+    rewriter.set_operands(op, op._operands[:keep])
 
 
 @COMBINE.on(StoreOp)
