@@ -124,10 +124,10 @@ class CompilationError(TritonError):
 
     def _text(self) -> str:
         """Caller first, callees below it, then the explanation and the reason of the innermost."""
-        parts, error = [], self
-        while error is not None:
-            parts += [str(error.place)] if error.place else []
-            innermost, error = error, error.inner
+        parts, innermost = [str(self.place or "")], self
+        while innermost.inner is not None:
+            innermost = innermost.inner
+            parts.append(str(innermost.place or ""))
         return "\n".join(filter(None, (*parts, *innermost.explanation.lines(), innermost.error_message or "")))
 
     def __str__(self) -> str:

@@ -39,14 +39,13 @@ def run(g: "Generator", steps: Sequence[Step], last: bool = False) -> Exit | Non
     while i < len(steps):
         step = steps[i]
         i += 1
-        kind = step.__class__
-        if kind is ast.If:
+        if isinstance(step, ast.If):
             ending = _if(g, step, steps[i:], last)
-        elif kind is ast.For or kind is ast.While:
+        elif isinstance(step, ast.For | ast.While):
             ending = _loop(g, step)
-        elif kind is ast.Return:
+        elif isinstance(step, ast.Return):
             return _return(g, step)
-        elif kind is Bind:
+        elif isinstance(step, Bind):
             statements.assign(g, step.target, step.value)
             continue
         else:
@@ -78,13 +77,14 @@ def _loop(g: "Generator", node: ast.For | ast.While) -> list[Step] | None:
     before, builder.node = builder.node, node
     if node.orelse:
         raise unsupported(g, node.orelse[0], "`else` of a loop is not supported.", "put it after the loop")
-    items = loops.for_loop(g, node) if isinstance(node, ast.For) else loops.while_loop(g, node)
+    steps: list[Step] | None = None
+    if isinstance(node, ast.While):
+        loops.while_loop(g, node)
+    elif (items := loops.for_loop(g, node)) is not None:
+        steps = []
+        for item in items:
+            steps += (Bind(node.target, item), *node.body)
     builder.node = before
-    if items is None:
-        return None
-    steps: list[Step] = []
-    for item in items:
-        steps += [Bind(node.target, item), *node.body]  # type: ignore[union-attr]
     return steps
 
 

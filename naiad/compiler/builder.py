@@ -6,13 +6,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FileLineColLoc, IntAttr, LocationAttr, StringAttr, i32
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    StringAttr,
+    TensorType,
+    i32,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments
 
 from naiad.compiler.ir_types import ir_type
 from naiad.ir.attributes import attribute
-from naiad.ir.base import int_attr, segments, tensor
+from naiad.ir.base import int_attr, segments
 from naiad.ir.constants import value_attribute
 from naiad.ir.registry import OPS
 from naiad.language.builder import Body
@@ -124,8 +132,9 @@ class IRBuilder:
     def annotate(self, handle: SSAValue, name: str, values: Sequence[int]) -> None:
         """Notes what the author promises of a value: on the op that makes it, or on the function's argument."""
         if isinstance(handle, OpResult):
-            handle.op.attributes[name] = DenseIntOrFPElementsAttr.from_list(tensor(i32, (len(values),)), list(values))
-        elif handle.owner is self.frame.entry:
+            type = TensorType(i32, [len(values)])
+            handle.op.attributes[name] = DenseIntOrFPElementsAttr.from_list(type, list(values))
+        elif isinstance(handle, BlockArgument) and handle.owner is self.frame.entry:
             self.frame.promises.setdefault(handle.index, {})[name] = int_attr(values[0])
 
     def poison(self, like: SSAValue) -> SSAValue:

@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _named(fields: tuple[str, ...]) -> type:
-    return namedtuple("named", fields)  # type: ignore[misc]  # noqa: PYI024
+    return namedtuple("named", fields)  # type: ignore[misc]
 
 
 def _python_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -173,7 +173,7 @@ def _number(kind: type) -> Callable[..., Any]:
 
 
 def _truth(value: Any = False) -> Any:
-    return value.to(tl.int1) if isinstance(value, tensor) else constexpr(bool(unwrap(value)))
+    return tl.cast(value, tl.int1) if isinstance(value, tensor) else constexpr(bool(unwrap(value)))
 
 
 def _absolute(value: Any) -> Any:
@@ -266,8 +266,15 @@ def _range(*bounds: Any) -> constexpr:
 
 
 def _static_print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
-    shown = [describe(v) if handles_of(v) else unwrap(v) for v in values]
+    shown = [_shown(v) for v in values]
     print(*shown, sep=unwrap(sep), end=unwrap(end), file=unwrap(file), flush=unwrap(flush))
+
+
+def _shown(value: Any) -> Any:
+    """A value as tl.static_print shows it: of a tensor the dtype and the shape."""
+    if isinstance(value, tensor):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    return describe(value) if handles_of(value) else unwrap(value)
 
 
 PYTHON: dict[Any, Callable[..., Any]] = {

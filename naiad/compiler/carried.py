@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from naiad.compiler.mistakes import place_of
 from naiad.compiler.scope import Scope, Unavailable, assigned_names
@@ -110,7 +110,8 @@ class Carried:
         replaced = {column[i]: self.handles[i] for column in columns for i, still in enumerate(unchanged) if still}
         for argument, initial in replaced.items():
             argument.replace_all_uses_with(initial)
-            argument.block.erase_arg(argument)
+            if isinstance(argument, BlockArgument):
+                argument.block.erase_arg(argument)
         keep = [i for i, still in enumerate(unchanged) if not still]
         places: list[int | None] = [None] * len(yielded)
         for place, i in enumerate(keep):

@@ -3,7 +3,9 @@
 ast_to_ttir(kernel, ASTSource(kernel, {"x": "*fp32", "n": "i32"}, {"BLOCK": 128}), options)
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,7 +18,7 @@ from naiad.compiler.calls import CALLS
 from naiad.compiler.expressions import EXPRESSIONS
 from naiad.compiler.generator import Unit
 from naiad.compiler.mistakes import filter_traceback
-from naiad.compiler.signature import kernel_parameters
+from naiad.compiler.signature import ParameterError, kernel_parameters
 from naiad.compiler.statements import STATEMENTS
 from naiad.errors import CompilationError
 from naiad.ir.base import int_attr
@@ -24,6 +26,15 @@ from naiad.language.builder import building
 from naiad.language.function import Function
 
 __all__ = ["VISITORS", "ast_to_ttir", "generate"]
+
+
+@dataclass(frozen=True)
+class SpecializationProxy:
+    """What the function of `@jit(repr=...)` is given: the constants and the types of the signature, by name."""
+
+    constants: dict[str, Any]
+    signature: dict[str, Any]
+
 
 VISITORS = {**EXPRESSIONS, **STATEMENTS, **CALLS}
 """What each node of Python's syntax means, but for `if`, loops and `return`, which blocks.py handles."""
@@ -41,13 +52,22 @@ def generate(fn: Function, src: Any, options: Any) -> tuple[ModuleOp, Unit]:
     symbol = kernel_name(fn, src)
     unit.symbols.add(symbol)
     try:
-        parameters, attributes = kernel_parameters(fn, src)
-        with building(unit.builder):
-            functions.define(unit, fn, symbol, parameters, True, _attributes(attributes))
+        _define(unit, fn, src, symbol)
     except CompilationError as error:
         filter_traceback(error)
         raise
     return ModuleOp([op for op in unit.functions if op is not None]), unit
+
+
+def _define(unit: Unit, fn: Function, src: Any, symbol: str) -> None:
+    """Reads the kernel, and all that it calls, into the unit."""
+    try:
+        parameters, attributes = kernel_parameters(fn, src)
+    except ParameterError as error:
+        assert isinstance(error.__cause__, Exception)
+        raise functions.parameter_mistake(unit, fn, error.name, error.__cause__) from None
+    with building(unit.builder):
+        functions.define(unit, fn, symbol, parameters, True, _attributes(attributes))
 
 
 def _call(unit: Unit, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -57,9 +77,15 @@ def _call(unit: Unit, function: Any, arguments: Sequence[Any], keywords: dict[st
 
 
 def kernel_name(fn: Function, src: Any) -> str:
-    """The kernel's symbol: its name, or what `@jit(repr=...)` says."""
+    """The kernel's symbol: its name, or what `@jit(repr=...)` says of the specialisation."""
     name = str(getattr(src, "name", None) or fn.__name__)
-    return name.rpartition(".")[2]
+    if getattr(fn, "_repr", None) is not None:
+        constants = {fn.arg_names[path[0]]: value for path, value in src.constants.items() if len(path) == 1}
+        name = fn.repr(SpecializationProxy(constants, src.signature))  # type: ignore[attr-defined]
+    symbol = name.rpartition(".")[2]
+    if re.fullmatch(r"[a-zA-Z_]\w*", symbol) is None:
+        raise CompilationError(f"invalid function identifier: {symbol}")
+    return symbol
 
 
 def _attributes(specs: list[list[tuple[str, int]]]) -> list[dict[str, Attribute]]:

@@ -31,7 +31,7 @@ from naiad.language.values import base_type, base_value, handle_types
 if TYPE_CHECKING:
     from naiad.compiler.generator import Unit
 
-__all__ = ["call", "define"]
+__all__ = ["call", "define", "parameter_mistake"]
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
@@ -213,6 +213,14 @@ def define(
         {"noinline": boolean(function.noinline)},
     )
     return result
+
+
+def parameter_mistake(unit: "Unit", function: Function, name: str, error: Exception) -> CompilationError:
+    """`error` at the parameter `name` in the head of the function."""
+    g = Generator(unit, function, _frame(function, Block()))
+    head = function.parse().body[0]
+    node = next((n for n in ast.walk(head) if isinstance(n, ast.arg) and n.arg == name), head)
+    return placed(g, node, error)
 
 
 def _is_type(parameter: Any) -> bool:

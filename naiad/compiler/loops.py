@@ -124,7 +124,8 @@ def _bounds(arg1: Any, arg2: Any = None, step: Any = None, **options: Any) -> Bo
     if not isinstance(by, tensor) and unwrap(by) == 0:
         raise ValueError("the step of a range must not be zero")
     scalars = [to_tensor(value) for value in (lower, upper, by)]
-    return Bounds(*_in_one_type(scalars), backwards, _attributes(options))
+    first, end, stride = _in_one_type(scalars)
+    return Bounds(first, end, stride, backwards, _attributes(options))
 
 
 def _in_one_type(scalars: list[tensor]) -> list[tensor]:

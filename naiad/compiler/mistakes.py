@@ -21,7 +21,7 @@ _PARSER = os.sep + "ast.py"
 def place_of(g: "Generator", node: ast.AST | None) -> Place:
     """Where `node` is in the source of the function that `g` reads."""
     function, frame = g.function, g.frame
-    if node is None or not hasattr(node, "lineno"):
+    if not isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword):
         return Place(function.src, 1, 0, 1, 0, frame.file, frame.first_line, frame.indent, function.__name__)
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     if isinstance(node, ast.FunctionDef):

@@ -13,7 +13,7 @@ from naiad.language.tuples import as_value, tuple_type
 from naiad.language.types import block_type, dtype, int32, int64, pointer_type
 from naiad.language.values import base_type, handle_types
 
-__all__ = ["kernel_parameters", "type_of"]
+__all__ = ["ParameterError", "kernel_parameters", "type_of"]
 
 _NAMES = {
     "i1": "int1", "u1": "int1", "B": "int1", "void": "void",
@@ -51,6 +51,14 @@ def _descriptor_type(text: str) -> base_type:
     return tensor_descriptor_type(block, tuple_type([int32] * len(sizes)), tuple_type([int64] * len(sizes)))
 
 
+class ParameterError(Exception):
+    """The parameter `name` of a kernel cannot be what the signature says; the cause says why."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 def kernel_parameters(fn: Function, src: Any) -> tuple[dict[str, Any], list[list[tuple[str, int]]]]:
     """For each parameter its language type, or a constexpr; and what is known of each argument of the tt.func."""
     constants = _by_path(fn, getattr(src, "constants", None) or getattr(src, "constexprs", None) or {})
@@ -58,7 +66,10 @@ def kernel_parameters(fn: Function, src: Any) -> tuple[dict[str, Any], list[list
     parameters: dict[str, Any] = {}
     specs: list[list[tuple[str, int]]] = []
     for i, parameter in enumerate(fn.params):
-        made = _parameter(parameter, i, src.signature, constants)
+        try:
+            made = _parameter(parameter, i, src.signature, constants)
+        except Exception as error:
+            raise ParameterError(parameter.name) from error
         parameters[parameter.name] = made
         if isinstance(made, base_type):
             specs += _specs(made, (i,), attributes)
@@ -76,6 +87,9 @@ def _by_path(fn: Function, constants: dict[Any, Any]) -> dict[tuple[int, ...], A
 
 
 def _parameter(parameter: Parameter, i: int, signature: dict[str, Any], constants: dict[tuple[int, ...], Any]) -> Any:
+    if parameter.is_constexpr and getattr(parameter, "do_not_specialize", False):
+        error = ValueError(f"{parameter.name} marked as constexpr and listed in do_not_specialize")
+        raise explain(error, advice="take it out of one of the two: a constexpr is always compiled into the kernel")
     text = signature.get(parameter.name, "constexpr")
     if (i,) in constants:
         return _constant(constants[(i,)], text)
@@ -83,8 +97,8 @@ def _parameter(parameter: Parameter, i: int, signature: dict[str, Any], constant
         return _tuple_type(text, (i,), constants)
     if text == "constexpr" or text is None:
         if not parameter.has_default:
-            error = TypeError(f"the constexpr parameter {parameter.name} has no value")
-            raise explain(error, advice=f"give it one: constexprs={{'{parameter.name}': ...}}")
+            missing = TypeError(f"the constexpr parameter {parameter.name} has no value")
+            raise explain(missing, advice=f"give it one: constexprs={{'{parameter.name}': ...}}")
         return as_value(parameter.default)
     return type_of(text)
 

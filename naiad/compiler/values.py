@@ -1,5 +1,6 @@
 """Values of the language in the front end: taken apart into handles, made equal in type where paths meet."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from naiad.errors import explain
@@ -44,7 +45,7 @@ def name_handles(value: Any, name: str, again: bool = False) -> None:
             handle.name_hint = name
 
 
-def rebuild(like: Any, handles: list[Any]) -> Any:
+def rebuild(like: Any, handles: Sequence[Any]) -> Any:
     """A value of the same type as `like` with other handles."""
     return like._like(handles) if isinstance(like, base_value) and handles else like
 

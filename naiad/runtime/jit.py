@@ -151,8 +151,6 @@ class JITFunction(KernelInterface, JITCallable):
 
     def _parameter(self, base: Parameter) -> KernelParam:
         listed = base.num in self.do_not_specialize or base.name in self.do_not_specialize
-        if listed and base.is_constexpr:
-            raise ValueError(f"{base.name} marked as constexpr and listed in do_not_specialize")
         unaligned = {base.num, base.name} & set(self.do_not_specialize_on_alignment)
         return KernelParam.of(base, listed, bool(unaligned))
 

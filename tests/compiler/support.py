@@ -1,18 +1,18 @@
 """How the tests of the front end compile: a kernel with a signature to checked ttir, as a module or as text."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import naiad as triton
+from naiad.backends import GPUTarget, find
 from naiad.compiler.code_generator import ast_to_ttir
 from naiad.compiler.source import ASTSource
 from naiad.errors import CompilationError
 from naiad.ir.check import check
 from naiad.ir.text import print_module
 
-OPTIONS = SimpleNamespace(debug=True, sanitize_overflow=False)
+OPTIONS = find(GPUTarget("cpu", "any", 1)).parse_options({"debug": True})
 
 
 def compiled(kernel: Any, *types: Any, options: Any = OPTIONS, attrs: Any = None, **constants: Any) -> Any:

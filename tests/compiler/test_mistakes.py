@@ -8,10 +8,10 @@ import naiad as triton
 import naiad.language as tl
 from naiad import knobs
 from naiad.compiler.mistakes import filter_traceback
-from naiad.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+from naiad.errors import CompileTimeAssertionFailure, UnsupportedLanguageConstruct
 
 from . import mistaken as m
-from .support import compiled, mistake
+from .support import compiled, mistake, text
 
 P, N = "*fp32", "i32"
 RETURN = "Cannot have `return` statements inside `while` or `for` statements in triton."
@@ -160,5 +160,24 @@ def test_missing_constant_of_the_kernel():
     def kernel(x, SIZE: tl.constexpr):
         tl.store(x, SIZE)
 
-    with pytest.raises((CompilationError, TypeError), match="SIZE"):
-        compiled(kernel, P, "constexpr")
+    error = mistake(kernel, P, "constexpr")
+    assert "at 1:14:" in str(error) and "the constexpr parameter SIZE has no value" in str(error)
+
+
+@triton.jit(do_not_specialize=["SIZE"])
+def contradiction(x, SIZE: tl.constexpr):
+    pass
+
+
+def test_constexpr_is_always_specialised():
+    error = mistake(contradiction, P, SIZE=4)
+    assert "SIZE marked as constexpr and listed in do_not_specialize" in str(error)
+
+
+@triton.jit(repr=lambda specialization: f"named_{specialization.constants['SIZE']}_{specialization.signature['x'][1:]}")
+def renamed(x, SIZE: tl.constexpr):
+    pass
+
+
+def test_name_by_repr():
+    assert "tt.func public @named_4_fp32(" in text(renamed, P, SIZE=4)
