@@ -5,8 +5,11 @@ has the pool), writes the job, opens it, and takes chunks itself like any worker
 the number of workers that are in. When no chunk is left the caller closes the job and waits only for workers that are
 in: one that was never scheduled is not waited for, so a launch on a busy machine costs no more than doing it all alone.
 
-Workers spin for `spins` pauses after a job, then sleep. Waking is a tree: the caller wakes two, each worker that finds
-work wakes two more, so a small launch on a machine with many cores does not wake them all.
+The programs are cut into chunks and these into a range for each thread, the same from launch to launch, so that a
+thread finds what it touched last time in its core's cache. Who is done with its own range takes chunks of the others'.
+
+Workers spin for `spins` pauses after a job, then sleep. Waking is a tree: the caller wakes two, and so does each worker
+that joins while ranges are left, so a small launch on a machine with many cores does not wake them all.
 Workers are started by the first launch that needs them, and again in a child after fork (`naiad_pool_reset`).
 """
 
@@ -15,16 +18,21 @@ PAUSE = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 SIG_SETMASK, DETACHED = 2, 1  # Linux
+MAX_RANGES = 1024
 LEFT_OPEN = (4, 7, 8, 11)  # SIGILL, SIGBUS, SIGFPE, SIGSEGV: a crash in a worker is reported as anywhere
 
 JOB = """
 @generation = internal global i64 0, align 64    ; counts jobs
 @state = internal global i64 0, align 64         ; bit 0: open; the rest: 2 * workers that are in
-@next = internal global i64 0, align 64          ; first program that nobody has taken
-@programs = internal global i64 0, align 64      ; the job: this many programs, taken `chunk` at a time,
-@chunk = internal global i64 0
-@kernel = internal global ptr null               ; each by kernel(begin, end, arguments)
+@job = internal global i64 0, align 64           ; the job: its number, one more than the last,
+@programs = internal global i64 0                ; so many programs,
+@chunk = internal global i64 0                   ; in chunks of so many,
+@chunks = internal global i64 0                  ; which are so many,
+@ranges = internal global i64 0                  ; in so many ranges; a chunk is run by
+@kernel = internal global ptr null               ; kernel(begin, end, arguments)
 @arguments = internal global ptr null
+@helpers = internal global i64 0, align 64       ; threads that have joined the job
+@taken = internal global [MAX_RANGES x [8 x i64]] zeroinitializer, align 64  ; a range: its job << 16 | chunks taken
 @busy = internal global i64 0, align 64          ; a launch has the pool
 @sleeping = internal global i64 0, align 64
 @started = internal global i64 0, align 64       ; workers that exist
@@ -49,23 +57,65 @@ declare i32 @pthread_cond_signal(ptr)
 declare i32 @sched_yield()
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
-define internal void @take_chunks() noinline {
+; Takes chunks until none is left: first those of the thread's own range, then those of the next ones. The counter of a
+; range that no job has touched since says so by its number, so a launch need not reset any.
+define internal void @take_chunks(i64 %self) noinline {
 entry:
+  %job = load i64, ptr @job
+  %tag = shl i64 %job, 16
   %programs = load i64, ptr @programs
   %chunk = load i64, ptr @chunk
+  %chunks = load i64, ptr @chunks
+  %ranges = load i64, ptr @ranges
   %kernel = load ptr, ptr @kernel
   %arguments = load ptr, ptr @arguments
-  br label %take
+  %own = urem i64 %self, %ranges
+  br label %range
+range:
+  %n = phi i64 [ 0, %entry ], [ %n1, %next_range ]
+  %r = phi i64 [ %own, %entry ], [ %following, %next_range ]
+  %counter = getelementptr [8 x i64], ptr @taken, i64 %r
+  %low = mul i64 %r, %chunks
+  %first = udiv i64 %low, %ranges
+  %high = add i64 %low, %chunks
+  %last = udiv i64 %high, %ranges
+  %size = sub i64 %last, %first
+  br label %look
+look:
+  %seen = load atomic i64, ptr %counter monotonic, align 8
+  %seen_tag = and i64 %seen, -65536
+  %current = icmp eq i64 %seen_tag, %tag
+  br i1 %current, label %maybe, label %open
+open:                                   ; the first to come takes chunk 0
+  %opened = or i64 %tag, 1
+  %swap = cmpxchg ptr %counter, i64 %seen, i64 %opened monotonic monotonic
+  %mine = extractvalue { i64, i1 } %swap, 1
+  br i1 %mine, label %work, label %look
+maybe:
+  %seen_count = and i64 %seen, 65535
+  %some = icmp ult i64 %seen_count, %size
+  br i1 %some, label %take, label %next_range
 take:
-  %begin = atomicrmw add ptr @next, i64 %chunk monotonic
-  %left = icmp slt i64 %begin, %programs
-  br i1 %left, label %work, label %done
+  %before = atomicrmw add ptr %counter, i64 1 monotonic
+  %count = and i64 %before, 65535
+  %left = icmp ult i64 %count, %size
+  br i1 %left, label %work, label %next_range
 work:
+  %index = phi i64 [ 0, %open ], [ %count, %take ]
+  %place = add i64 %first, %index
+  %begin = mul i64 %place, %chunk
   %far = add i64 %begin, %chunk
   %whole = icmp slt i64 %far, %programs
   %end = select i1 %whole, i64 %far, i64 %programs
   call void %kernel(i64 %begin, i64 %end, ptr %arguments)
-  br label %take
+  br label %look
+next_range:
+  %n1 = add i64 %n, 1
+  %r1 = add i64 %r, 1
+  %wraps = icmp eq i64 %r1, %ranges
+  %following = select i1 %wraps, i64 0, i64 %r1
+  %more = icmp ult i64 %n1, %ranges
+  br i1 %more, label %range, label %done
 done:
   ret void
 }
@@ -86,8 +136,9 @@ done:
 """
 
 WORKER = """
-define internal ptr @worker(ptr %unused) {
+define internal ptr @worker(ptr %number) {
 entry:
+  %self = ptrtoint ptr %number to i64
   br label %idle
 idle:
   %seen = phi i64 [ 0, %entry ], [ %job, %leave ]
@@ -125,13 +176,17 @@ enter:
   %is_open = icmp ne i64 %open, 0
   br i1 %is_open, label %help, label %leave
 help:
-  %taken = load atomic i64, ptr @next monotonic, align 8
-  %programs = load i64, ptr @programs
-  %left = icmp slt i64 %taken, %programs
-  br i1 %left, label %work, label %leave
-work:
+  %before = atomicrmw add ptr @helpers, i64 1 monotonic
+  %here = add i64 %before, 1
+  %reached = shl i64 %here, 1
+  %ranges = load i64, ptr @ranges
+  %missing = icmp ult i64 %reached, %ranges
+  br i1 %missing, label %wake, label %work
+wake:
   call void @wake_two()
-  call void @take_chunks()
+  br label %work
+work:
+  call void @take_chunks(i64 %self)
   br label %leave
 leave:
   %o = atomicrmw sub ptr @state, i64 2 seq_cst
@@ -159,7 +214,8 @@ next:
   %more = icmp slt i64 %n, %threads
   br i1 %more, label %make, label %done
 make:
-  %r = call i32 @pthread_create(ptr %id, ptr %attributes, ptr @worker, ptr null)
+  %number = inttoptr i64 %n to ptr
+  %r = call i32 @pthread_create(ptr %id, ptr %attributes, ptr @worker, ptr %number)
   %failed = icmp ne i32 %r, 0
   br i1 %failed, label %done, label %made
 made:
@@ -212,15 +268,27 @@ publish:
   %even = sdiv i64 %more1, %shares
   %coarse = icmp sgt i64 %grain, %even
   %chunk = select i1 %coarse, i64 %grain, i64 %even
+  %filled = add i64 %programs, %chunk
+  %filled1 = sub i64 %filled, 1
+  %chunks = sdiv i64 %filled1, %chunk
+  %fewer = icmp slt i64 %chunks, %threads
+  %ranges0 = select i1 %fewer, i64 %chunks, i64 %threads
+  %many = icmp sgt i64 %ranges0, MAX_RANGES
+  %ranges = select i1 %many, i64 MAX_RANGES, i64 %ranges0
   store i64 %programs, ptr @programs
   store i64 %chunk, ptr @chunk
+  store i64 %chunks, ptr @chunks
+  store i64 %ranges, ptr @ranges
   store ptr %kernel, ptr @kernel
   store ptr %arguments, ptr @arguments
-  store atomic i64 0, ptr @next monotonic, align 8
+  store atomic i64 0, ptr @helpers monotonic, align 8
+  %last_job = load i64, ptr @generation
+  %job = add i64 %last_job, 1
+  store i64 %job, ptr @job
   %o = atomicrmw or ptr @state, i64 1 seq_cst
   %g = atomicrmw add ptr @generation, i64 1 seq_cst
   call void @wake_two()
-  call void @take_chunks()
+  call void @take_chunks(i64 0)
   %c = atomicrmw and ptr @state, i64 -2 seq_cst
   br label %last
 last:
@@ -256,7 +324,7 @@ define i64 @naiad_pool_started() {
 
 ; In a child after fork: no worker has survived, and a launch of the parent may have been under way.
 define void @naiad_pool_reset() {
-  store i64 0, ptr @generation
+  %g = atomicrmw add ptr @generation, i64 1 seq_cst    ; that launch's number is not used again
   store i64 0, ptr @state
   store i64 0, ptr @busy
   store i64 0, ptr @sleeping
@@ -289,4 +357,5 @@ def pool_text(architecture: str) -> str:
     left_open = [f"  %k{s} = call i32 @sigdelset(ptr %blocked, i32 {s})" for s in LEFT_OPEN]
     text = declaration + JOB + WORKER + LAUNCH
     text = text.replace("SIG_SETMASK", str(SIG_SETMASK)).replace("DETACHED", str(DETACHED))
+    text = text.replace("MAX_RANGES", str(MAX_RANGES))
     return text.replace("LEFT_OPEN", "\n".join(left_open)).replace("PAUSE", pause)
