@@ -1,0 +1,201 @@
+"""Memory, threads and control flow of the PTX interpreter."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+PREDICATE = re.compile(r"^@(!?)(%p\d+)\s+(.*)$")
+
+
+class EmulationError(Exception):
+    """The kernel did what it must not do."""
+
+
+class Memory:
+    """Global memory: arrays with unmapped space between them."""
+
+    def __init__(self) -> None:
+        self.bytes = np.zeros(4096, np.uint8)
+        self.mapped = np.zeros(4096, bool)
+        self.arrays: dict[int, tuple[int, np.dtype, tuple[int, ...]]] = {}
+
+    def put(self, array: np.ndarray) -> int:
+        """Copies an array in; its address, 256-byte aligned."""
+        start = -(-len(self.bytes) // 256) * 256 + 256
+        size = array.nbytes
+        grown, mapped = np.zeros(start + size + 512, np.uint8), np.zeros(start + size + 512, bool)
+        grown[: len(self.bytes)], mapped[: len(self.mapped)] = self.bytes, self.mapped
+        grown[start : start + size] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        mapped[start : start + size] = True
+        self.bytes, self.mapped = grown, mapped
+        self.arrays[start] = size, array.dtype, array.shape
+        return start
+
+    def get(self, address: int) -> np.ndarray:
+        size, dtype, shape = self.arrays[address]
+        return self.bytes[address : address + size].view(dtype).reshape(shape).copy()
+
+
+@dataclass
+class Races:
+    """Who touched each byte of shared memory since the last barrier: warp numbers, -1 nobody, -2 several."""
+
+    written: np.ndarray
+    read: np.ndarray
+
+    @classmethod
+    def of(cls, size: int) -> "Races":
+        return cls(np.full(size, -1, np.int32), np.full(size, -1, np.int32))
+
+    def clear(self) -> None:
+        self.written.fill(-1)
+        self.read.fill(-1)
+
+    def on_read(self, places: np.ndarray, warps: np.ndarray) -> None:
+        owner = self.written[places]
+        if np.any((owner != -1) & (owner != warps[:, None])):
+            raise EmulationError("shared memory is read without a barrier after another warp wrote it")
+        before = self.read[places]
+        self.read[places] = np.where((before == -1) | (before == warps[:, None]), warps[:, None], -2)
+
+    def on_write(self, places: np.ndarray, warps: np.ndarray, same: np.ndarray) -> None:
+        reader, owner = self.read[places], self.written[places]
+        if np.any((reader != -1) & (reader != warps[:, None]) & ~same):
+            raise EmulationError("shared memory is overwritten without a barrier after another warp read it")
+        if np.any((owner != -1) & (owner != warps[:, None]) & ~same):
+            raise EmulationError("two warps write one place in shared memory without a barrier between them")
+        self.written[places] = np.broadcast_to(warps[:, None], places.shape)
+
+
+@dataclass
+class Block:
+    """One thread block: registers of all its threads, its shared memory, the copies under way."""
+
+    threads: int
+    position: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    memory: Memory
+    parameters: dict[str, int | np.generic]
+    shared: np.ndarray
+    races: Races
+    registers: dict[str, np.ndarray] = field(default_factory=dict)
+    pending: list = field(default_factory=list)
+    groups: list[list] = field(default_factory=list)
+
+    def finish_copies(self, keep: int) -> None:
+        """Lets copies land until `keep` groups are under way."""
+        while len(self.groups) > keep:
+            for copy in self.groups.pop(0):
+                copy()
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """`@p opcode operands;`"""
+
+    opcode: str
+    operands: tuple[str, ...]
+    predicate: str | None
+    negated: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel: its parameters in order, instructions, and where labels are."""
+
+    parameters: list[tuple[str, str]]
+    code: list[Instruction]
+    labels: dict[str, int]
+    threads: int
+
+
+def split_operands(text: str) -> tuple[str, ...]:
+    """Operands separated by commas that are not within brackets."""
+    out, depth, piece = [], 0, ""
+    for c in text:
+        depth += (c in "{[(") - (c in "}])")
+        if c == "," and depth == 0:
+            out.append(piece.strip())
+            piece = ""
+        else:
+            piece += c
+    return (*out, piece.strip()) if piece.strip() else tuple(out)
+
+
+def parse(ptx: str) -> Program:
+    """The one kernel of a PTX module."""
+    head = re.search(r"\.visible \.entry (\S+)\((.*?)\)(.*?)\n\{\n(.*?)\n\}", ptx, re.S)
+    if head is None:
+        raise EmulationError("no kernel in the PTX")
+    _, parameters, directives, body = head.groups()
+    threads = int(re.search(r"\.reqntid (\d+)", directives).group(1))
+    found = [(m.group(2), m.group(1)) for m in re.finditer(r"\.param \.(\w+).*? (\w+)(?:,|$)", parameters.replace("\n", ",\n"))]
+    code, labels = [], {}
+    for statement in re.sub(r"//[^\n]*", "", body).replace("{\n", "\n").split("\n"):
+        for piece in statement.split(";"):
+            piece = piece.strip()
+            while m := re.match(r"^(\$?\w+):\s*(.*)$", piece):
+                labels[m.group(1)] = len(code)
+                piece = m.group(2)
+            if not piece or piece.startswith("."):
+                continue
+            negated, predicate = False, None
+            if m := PREDICATE.match(piece):
+                negated, predicate, piece = m.group(1) == "!", m.group(2), m.group(3)
+            opcode, _, rest = piece.partition(" ")
+            opcode, _, extra = opcode.partition("\t")
+            code.append(Instruction(opcode, split_operands(extra + " " + rest), predicate, negated, piece))
+    return Program(found, code, labels, threads)
+
+
+def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic], shared: int, memory: Memory) -> None:
+    """Runs a kernel on every block of a grid."""
+    from . import ops
+
+    program = parse(ptx)
+    if len(program.parameters) != len(arguments):
+        raise EmulationError(f"the kernel takes {len(program.parameters)} arguments, got {len(arguments)}")
+    parameters = {name: value for (name, _), value in zip(program.parameters, arguments, strict=True)}
+    size = tuple((*grid, 1, 1)[:3])
+    for z in range(size[2]):
+        for y in range(size[1]):
+            for x in range(size[0]):
+                block = Block(program.threads, (x, y, z), size, memory, parameters,
+                              np.random.default_rng(0).integers(0, 256, shared, np.uint8), Races.of(shared))  # fmt: skip
+                run(program, block, ops.execute)
+
+
+def run(program: Program, block: Block, execute) -> None:
+    """Runs the threads of a block; of threads that have parted, those furthest behind go first."""
+    pc = np.zeros(block.threads, np.int64)
+    end = len(program.code)
+    while True:
+        here = int(pc.min())
+        if here >= end:
+            block.finish_copies(0)
+            return
+        active = pc == here
+        instruction = program.code[here]
+        chosen = active
+        if instruction.predicate is not None:
+            flag = block.registers[instruction.predicate]
+            chosen = active & (~flag if instruction.negated else flag)
+        pc[active] += 1
+        if instruction.opcode.startswith("bra"):
+            pc[chosen] = program.labels[instruction.operands[0]]
+        elif instruction.opcode in ("ret", "exit"):
+            pc[chosen] = end
+        elif instruction.opcode.startswith("trap"):
+            raise EmulationError("the kernel trapped")
+        elif instruction.opcode.startswith(("bar.sync", "barrier.sync")):
+            if not np.array_equal(chosen, pc < end):
+                raise EmulationError("not all threads reach a barrier")
+            block.races.clear()
+        elif chosen.any():
+            try:
+                execute(block, instruction, chosen)
+            except EmulationError as error:
+                raise EmulationError(f"{error}: {instruction.text}") from None

@@ -1,0 +1,394 @@
+"""What each PTX instruction does, for all active threads at once. Registers hold bits, as unsigned integers."""
+
+import re
+
+import numpy as np
+
+from .machine import Block, EmulationError, Instruction
+
+np.seterr(all="ignore")
+FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+SPECIAL = {"%tid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z"}
+
+
+def bits_of(type: str) -> int:
+    return 32 if type in ("f16x2", "bf16x2") else int(re.sub(r"\D", "", type.replace("bf16", "16")))
+
+
+def unsigned(bits: int) -> type:
+    return {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[bits]
+
+
+def signed(bits: int) -> type:
+    return {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[bits]
+
+
+def raw(block: Block, operand: str) -> np.ndarray:
+    """The bits of an operand, one per thread."""
+    n = block.threads
+    if operand in block.registers:
+        return block.registers[operand]
+    if operand in SPECIAL:
+        name, axis = operand[1:].split(".")
+        k = "xyz".index(axis)
+        if name == "tid":
+            return np.arange(n, dtype=np.uint32)
+        return np.full(n, (block.position if name == "ctaid" else block.grid)[k], np.uint32)
+    if operand in ("shared", "global_smem"):
+        return np.zeros(n, np.uint64)
+    if operand.startswith("0f"):
+        return np.full(n, int(operand[2:], 16), np.uint32)
+    if operand.startswith("0d"):
+        return np.full(n, int(operand[2:], 16), np.uint64)
+    if operand.startswith("0x"):
+        return np.full(n, int(operand.rstrip("U"), 16), np.uint64)
+    if re.match(r"^-?\d+$", operand):
+        return np.full(n, int(operand) & 0xFFFFFFFFFFFFFFFF, np.uint64)
+    if operand in ("true", "false"):
+        return np.full(n, operand == "true")
+    raise EmulationError(f"the register {operand} is read before it is written")
+
+
+def value(block: Block, operand: str, type: str) -> np.ndarray:
+    """An operand as numbers of a PTX type."""
+    found = raw(block, operand)
+    if type == "pred":
+        return found
+    n = bits_of(type)
+    word = found.astype(unsigned(n))
+    if type == "bf16":
+        return (word.astype(np.uint32) << 16).view(np.float32)
+    if type in FLOATS:
+        return word.view(FLOATS[type])
+    if type in ("f16x2", "bf16x2"):
+        halves = word.view(np.uint16).reshape(-1, 2)
+        return halves.view(np.float16).astype(np.float32) if type == "f16x2" else (halves.astype(np.uint32) << 16).view(np.float32)
+    return word.view(signed(n)) if type[0] == "s" else word
+
+
+def to_bf16(x: np.ndarray) -> np.ndarray:
+    """f32 rounded to nearest even, as bits."""
+    u = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    rounded = ((u.astype(np.uint64) + 0x7FFF + ((u >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(x), np.uint16(0x7FFF), rounded)
+
+
+def bits(numbers: np.ndarray, type: str) -> np.ndarray:
+    """Numbers of a PTX type as the bits of a register."""
+    if type == "pred":
+        return numbers.astype(bool)
+    if type == "bf16":
+        return to_bf16(numbers)
+    if type == "f16x2":
+        return np.ascontiguousarray(numbers.astype(np.float16)).view(np.uint32).reshape(-1)
+    if type == "bf16x2":
+        return np.ascontiguousarray(to_bf16(numbers)).view(np.uint32).reshape(-1)
+    if type in FLOATS:
+        return np.ascontiguousarray(numbers.astype(FLOATS[type])).view(unsigned(bits_of(type)))
+    return numbers.astype(unsigned(bits_of(type)), casting="unsafe")
+
+
+def write(block: Block, name: str, found: np.ndarray, active: np.ndarray) -> None:
+    """Sets a register in the active threads; `_` throws away."""
+    if name == "_":
+        return
+    kind = bool if name.startswith("%p") else unsigned({"%rs": 16, "%rd": 64, "%rq": 64}.get(name[:3], 32))
+    found = found.astype(kind, copy=False)
+    old = block.registers.get(name)
+    if old is None or active.all():
+        block.registers[name] = found.copy() if old is None else found
+        if old is None and not active.all():
+            block.registers[name] = np.where(active, found, np.zeros(1, kind))
+    else:
+        block.registers[name] = np.where(active, found, old)
+
+
+def names(operand: str) -> list[str]:
+    return [n.strip() for n in operand.strip("{} ").split(",")]
+
+
+def address(block: Block, operand: str) -> np.ndarray:
+    """`[ %rd1+16 ]`."""
+    inner = operand.strip("[] ")
+    base, _, offset = inner.partition("+")
+    total = raw(block, base.strip()).astype(np.int64)
+    return total + int(offset) if offset else total
+
+
+def reach(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarray) -> np.ndarray:
+    """The byte indices of an access, checked."""
+    places = at[active][:, None] + np.arange(size)
+    limit = len(block.shared) if space == "shared" else len(block.memory.bytes)
+    if places.size and (places.min() < 0 or places.max() >= limit or (space == "global" and not block.memory.mapped[places].all())):
+        raise EmulationError(f"{space} memory is accessed out of bounds")
+    if places.size and np.any(places[:, 0] % size):
+        raise EmulationError(f"an access of {size} bytes that is not aligned")
+    return places
+
+
+def warps(active: np.ndarray) -> np.ndarray:
+    return (np.arange(len(active)) // 32)[active].astype(np.int32)
+
+
+def load(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarray) -> np.ndarray:
+    """`size` bytes per thread; zeros in threads that are not active."""
+    places = reach(block, space, at, size, active)
+    out = np.zeros((block.threads, size), np.uint8)
+    if space == "shared":
+        block.races.on_read(places, warps(active))
+        out[active] = block.shared[places]
+    else:
+        out[active] = block.memory.bytes[places]
+    return out
+
+
+def store(block: Block, space: str, at: np.ndarray, data: np.ndarray, active: np.ndarray) -> None:
+    places = reach(block, space, at, data.shape[1], active)
+    if space == "shared":
+        block.races.on_write(places, warps(active), block.shared[places] == data[active])
+        block.shared[places] = data[active]
+    else:
+        block.memory.bytes[places] = data[active]
+
+
+def as_bytes(words: list[np.ndarray], size: int) -> np.ndarray:
+    return np.concatenate([np.ascontiguousarray(w.astype(unsigned(8 * size)))[:, None].view(np.uint8) for w in words], axis=1)
+
+
+def space_of(opcode: str) -> str:
+    for space in ("global", "shared", "param", "const"):
+        if f".{space}" in opcode:
+            return space
+    return "global"
+
+
+def do_ld(block: Block, i: Instruction, active: np.ndarray) -> None:
+    kind, outs = i.opcode.split(".")[-1], names(i.operands[0])
+    if ".param" in i.opcode:
+        given = block.parameters[i.operands[1].strip("[] ")]
+        given = given if isinstance(given, np.generic) else np.uint64(int(given) & 0xFFFFFFFFFFFFFFFF)
+        whole = np.frombuffer(given.tobytes().ljust(8, b"\0")[: bits_of(kind) // 8], unsigned(bits_of(kind)))
+        write(block, outs[0], np.full(block.threads, whole[0]), active)
+        return
+    size = bits_of(kind) // 8
+    data = load(block, space_of(i.opcode), address(block, i.operands[1]), size * len(outs), active)
+    for n, out in enumerate(outs):
+        word = np.ascontiguousarray(data[:, n * size : (n + 1) * size]).view(unsigned(8 * size)).reshape(-1)
+        if kind[0] == "s":
+            word = word.view(signed(8 * size)).astype(np.int64)
+        write(block, out, word, active)
+
+
+def do_st(block: Block, i: Instruction, active: np.ndarray) -> None:
+    kind = i.opcode.split(".")[-1]
+    size = bits_of(kind) // 8
+    words = [raw(block, n) for n in names(i.operands[1])]
+    store(block, space_of(i.opcode), address(block, i.operands[0]), as_bytes(words, size), active)
+
+
+def do_mov(block: Block, i: Instruction, active: np.ndarray) -> None:
+    kind, (out, source) = i.opcode.split(".")[1], i.operands
+    if source.startswith("{"):
+        parts = [raw(block, n) for n in names(source)]
+        size = bits_of(kind) // 8 // len(parts)
+        write(block, out, as_bytes(parts, size).view(unsigned(bits_of(kind))).reshape(-1), active)
+    elif out.startswith("{"):
+        outs = names(out)
+        whole = np.ascontiguousarray(raw(block, source).astype(unsigned(bits_of(kind))))
+        parts = whole.view(unsigned(bits_of(kind) // len(outs))).reshape(-1, len(outs))
+        for n, name in enumerate(outs):
+            write(block, name, parts[:, n], active)
+    else:
+        write(block, out, raw(block, source), active)
+
+
+COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+           "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal}  # fmt: skip
+
+
+def do_setp(block: Block, i: Instruction, active: np.ndarray) -> None:
+    parts = i.opcode.split(".")
+    test, kind = parts[1], parts[-1]
+    a, b = (value(block, o, kind) for o in i.operands[1:3])
+    floats = kind in FLOATS or kind in ("bf16",)
+    unordered = (np.isnan(a) | np.isnan(b)) if floats else np.zeros(len(a), bool)
+    if test == "nan":
+        found = unordered
+    elif test == "num":
+        found = ~unordered
+    elif floats and test.endswith("u") and test[:-1] in COMPARE:
+        found = COMPARE[test[:-1]](a, b) | unordered
+    else:
+        found = COMPARE[test](a, b) & ~unordered
+    write(block, i.operands[0], found, active)
+
+
+def do_cvt(block: Block, i: Instruction, active: np.ndarray) -> None:
+    parts = i.opcode.split(".")
+    target, source, modes = parts[-2], parts[-1], parts[1:-2]
+    if target in ("f16x2", "bf16x2"):
+        high, low = (value(block, o, source) for o in i.operands[1:3])
+        write(block, i.operands[0], bits(np.stack([low, high], 1), target), active)
+        return
+    x = value(block, i.operands[1], source)
+    rounding = {"rzi": np.trunc, "rni": np.rint, "rmi": np.floor, "rpi": np.ceil}
+    for mode in modes:
+        x = rounding[mode](x) if mode in rounding else x
+    if target[0] in "su" and source[0] in "fb" and source != "b":
+        limits = np.iinfo((signed if target[0] == "s" else unsigned)(bits_of(target)))
+        x = np.where(np.isnan(x), 0, np.clip(x.astype(np.float64), float(limits.min), float(limits.max)))
+        x = np.where(x >= float(limits.max), limits.max, x.astype(np.int64 if target[0] == "s" else np.uint64))
+    if target in ("f16", "f32", "f64", "bf16") and source[0] in "su":
+        x = x.astype(np.float32 if target == "f32" else np.float64)
+    write(block, i.operands[0], bits(x, target), active)
+
+
+def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    return a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+
+
+def shift(word: str):
+    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        n = a.dtype.itemsize * 8
+        by = np.minimum(b.astype(np.uint64), n - 1).astype(a.dtype)
+        made = np.left_shift(a, by) if word == "shl" else np.right_shift(a, by)
+        over = b.astype(np.uint64) >= n
+        return np.where(over, 0 if word == "shl" or a.dtype.kind == "u" else a >> (n - 1), made)
+
+    return apply
+
+
+def truncating(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind == "f":
+        return a / b
+    safe = np.where(b == 0, 1, b)
+    quotient = np.abs(a.astype(np.float64) // 1)  # only the shape
+    quotient = np.floor_divide(np.abs(a.astype(object)), np.abs(safe.astype(object)))
+    return np.where((a.astype(object) < 0) ^ (safe.astype(object) < 0), -quotient, quotient).astype(a.dtype)
+
+
+def rest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a.astype(object) - truncating(a, b).astype(object) * b.astype(object)).astype(a.dtype)
+
+
+def nan_aware(pick):
+    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return pick(a, b) if a.dtype.kind != "f" else (np.fmax if pick is np.maximum else np.fmin)(a, b)
+
+    return apply
+
+
+BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": truncating, "rem": rest, "and": np.bitwise_and,
+          "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": shift("shl"), "shr": shift("shr"),
+          "min": nan_aware(np.minimum), "max": nan_aware(np.maximum)}  # fmt: skip
+UNARY = {"neg": np.negative, "abs": np.abs, "not": np.invert, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+         "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rcp": lambda x: 1 / x}  # fmt: skip
+
+
+def arithmetic(block: Block, i: Instruction, active: np.ndarray) -> None:
+    parts = i.opcode.split(".")
+    word, kind = parts[0], parts[-1]
+    if word in UNARY:
+        x = value(block, i.operands[1], kind)
+        wide = x.astype(np.float64) if kind in ("f32", "f16", "bf16") else x
+        write(block, i.operands[0], bits(UNARY[word](wide) if kind != "pred" else ~x, kind), active)
+        return
+    second = "u32" if word in ("shl", "shr") else kind
+    a, b = value(block, i.operands[1], kind), value(block, i.operands[2], second)
+    if word == "mul" and parts[1] in ("wide", "hi"):
+        product = a.astype(object) * b.astype(object)
+        n = bits_of(kind)
+        made = (product >> n if parts[1] == "hi" else product) & (1 << (n if parts[1] == "hi" else 2 * n)) - 1
+        write(block, i.operands[0], np.array(made.tolist(), np.uint64), active)
+        return
+    if "NaN" in parts:
+        made = (np.maximum if word == "max" else np.minimum)(a, b)
+    else:
+        made = BINARY[word](a, b) if kind != "pred" else {"and": a & b, "or": a | b, "xor": a ^ b}[word]
+    write(block, i.operands[0], bits(made, kind), active)
+
+
+def do_fma(block: Block, i: Instruction, active: np.ndarray) -> None:
+    kind = i.opcode.split(".")[-1]
+    a, b, c = (value(block, o, kind) for o in i.operands[1:4])
+    write(block, i.operands[0], bits(fma(a, b, c) if a.dtype.kind == "f" else a * b + c, kind), active)
+
+
+def do_mad(block: Block, i: Instruction, active: np.ndarray) -> None:
+    parts = i.opcode.split(".")
+    kind = parts[-1]
+    a, b = (value(block, o, kind) for o in i.operands[1:3])
+    if parts[1] == "wide":
+        wide = "s64" if kind[0] == "s" else "u64"
+        made = a.astype(np.int64) * b.astype(np.int64) + value(block, i.operands[3], wide).astype(np.int64)
+        write(block, i.operands[0], made.view(np.uint64), active)
+    else:
+        write(block, i.operands[0], bits(a * b + value(block, i.operands[3], kind), kind), active)
+
+
+def do_selp(block: Block, i: Instruction, active: np.ndarray) -> None:
+    a, b, p = (raw(block, o) for o in i.operands[1:4])
+    write(block, i.operands[0], np.where(p, a.astype(np.uint64), b.astype(np.uint64)), active)
+
+
+def do_bfe(block: Block, i: Instruction, active: np.ndarray) -> None:
+    kind = i.opcode.split(".")[-1]
+    a = value(block, i.operands[1], "u32" if kind.endswith("32") else "u64")
+    start, count = int(i.operands[2]), int(i.operands[3])
+    made = a >> np.array(start, a.dtype) & np.array((1 << count) - 1, a.dtype)
+    if kind[0] == "s":
+        made = np.where(made >> np.array(count - 1, a.dtype) & np.array(1, a.dtype), made.astype(np.int64) - (1 << count), made)
+    write(block, i.operands[0], bits(made, kind), active)
+
+
+def do_bfi(block: Block, i: Instruction, active: np.ndarray) -> None:
+    a, b = (value(block, o, "u32") for o in i.operands[1:3])
+    start, count = int(i.operands[3]), int(i.operands[4])
+    mask = np.uint32(((1 << count) - 1) << start)
+    write(block, i.operands[0], b & ~mask | a << np.uint32(start) & mask, active)
+
+
+def do_prmt(block: Block, i: Instruction, active: np.ndarray) -> None:
+    a, b, c = (value(block, o, "u32") for o in i.operands[1:4])
+    data = np.ascontiguousarray(np.stack([a, b], 1)).view(np.uint8)
+    out = np.zeros((block.threads, 4), np.uint8)
+    for k in range(4):
+        choice = c >> np.uint32(4 * k) & np.uint32(15)
+        byte = data[np.arange(block.threads), (choice & np.uint32(7)).astype(int)]
+        out[:, k] = np.where(choice & np.uint32(8), np.where(byte & 128, 255, 0), byte)
+    write(block, i.operands[0], out.view(np.uint32).reshape(-1), active)
+
+
+def do_lop3(block: Block, i: Instruction, active: np.ndarray) -> None:
+    a, b, c = (value(block, o, "u32") for o in i.operands[1:4])
+    table, out = int(i.operands[4], 0), np.zeros(block.threads, np.uint32)
+    for k in range(8):
+        if table >> k & 1:
+            out |= (a if k & 4 else ~a) & (b if k & 2 else ~b) & (c if k & 1 else ~c)
+    write(block, i.operands[0], out, active)
+
+
+def do_shfl(block: Block, i: Instruction, active: np.ndarray) -> None:
+    mode, out = i.opcode.split(".")[2], i.operands[0].split("|")[0]
+    if not all(len(set(active[w : w + 32])) == 1 for w in range(0, block.threads, 32)):
+        raise EmulationError("a shuffle that not all lanes of a warp reach")
+    data, by = value(block, i.operands[1], "u32"), value(block, i.operands[2], "u32").astype(np.int64)
+    me = np.arange(block.threads)
+    lane = {"bfly": me % 32 ^ by, "idx": by % 32}[mode]
+    write(block, out, data[me // 32 * 32 + lane], active)
+
+
+def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """Runs one instruction in the active threads."""
+    word = i.opcode.split(".")[0]
+    if (rule := RULES.get(word)) is None:
+        raise EmulationError(f"the emulator does not know {i.opcode}")
+    rule(block, i, active)
+
+
+from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix  # noqa: E402  (uses the functions above)
+
+RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
+         "selp": do_selp, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
+         "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,
+         "bar": lambda *_: None, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip

@@ -1,0 +1,190 @@
+"""Instructions of whole warps: mma.sync, ldmatrix, stmatrix; asynchronous copies and atomics."""
+
+import numpy as np
+
+from .machine import Block, EmulationError, Instruction
+
+
+def whole_warps(block: Block, active: np.ndarray) -> list[slice]:
+    """The active warps, which must be active as a whole."""
+    out = []
+    for start in range(0, block.threads, 32):
+        here = active[start : start + 32]
+        if here.any():
+            if not here.all():
+                raise EmulationError("not all lanes of a warp reach an instruction of the whole warp")
+            out.append(slice(start, start + 32))
+    return out
+
+
+def decoded(words: np.ndarray, kind: str) -> np.ndarray:
+    """Words of 32 bits [lane, n] as the elements that they hold [lane, n * per word], in f64."""
+    words = np.ascontiguousarray(words.astype(np.uint32))
+    if kind == "f16":
+        return words.view(np.float16).astype(np.float64)
+    if kind == "bf16":
+        return (words.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if kind == "tf32":
+        return (words & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+    if kind in ("e4m3", "e5m2"):
+        import ml_dtypes
+
+        dtype = ml_dtypes.float8_e4m3fn if kind == "e4m3" else ml_dtypes.float8_e5m2
+        return words.view(np.uint8).view(dtype).astype(np.float64)
+    return words.view(np.int8).astype(np.float64)
+
+
+def do_mma(block: Block, i: Instruction, active: np.ndarray) -> None:
+    from .ops import names, raw, write
+
+    parts = i.opcode.split(".")
+    k = int(parts[3].split("k")[1])
+    accumulator, a_kind, b_kind = parts[6], parts[7], parts[8]
+    outs = names(i.operands[0])
+    a, b, c = (np.stack([raw(block, n) for n in names(o)], 1) for o in i.operands[1:4])
+    made = np.zeros((block.threads, len(outs)), np.uint32)
+    for warp in whole_warps(block, active):
+        made[warp] = multiply(decoded(a[warp], a_kind), decoded(b[warp], b_kind), c[warp].astype(np.uint32), k, accumulator)
+    for n, name in enumerate(outs):
+        write(block, name, made[:, n], active)
+
+
+def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: int, accumulator: str) -> np.ndarray:
+    """One warp: fragments as the PTX manual lays them out."""
+    per = a.shape[1] // 4  # elements in a word
+    left, right = np.zeros((16, k)), np.zeros((k, 8))
+    for lane in range(32):
+        group, member = lane // 4, lane % 4
+        for word in range(4):
+            for n in range(per):
+                left[group + 8 * (word % 2), member * per + n + 4 * per * (word // 2)] = a[lane, word * per + n]
+        for word in range(2):
+            for n in range(per):
+                right[member * per + n + 4 * per * word, group] = b[lane, word * per + n]
+    product = left @ right
+    view = {"f32": np.float32, "s32": np.int32, "f16": np.float16}[accumulator]
+    sums = np.ascontiguousarray(c).view(view).copy()
+    for lane in range(32):
+        for n in range(4):
+            sums[lane, n] += product[lane // 4 + 8 * (n // 2), 2 * (lane % 4) + n % 2].astype(view)
+    return sums.view(np.uint32)
+
+
+def rows(block: Block, at: np.ndarray, warp: slice, count: int) -> np.ndarray:
+    """[matrix, row, 16 bytes] at the addresses that the lanes give."""
+    from .ops import reach, warps
+
+    lanes = np.zeros(block.threads, bool)
+    lanes[warp.start : warp.start + 8 * count] = True
+    places = reach(block, "shared", at, 16, lanes)
+    block.races.on_read(places, warps(lanes))
+    return block.shared[places].reshape(count, 8, 16)
+
+
+def do_ldmatrix(block: Block, i: Instruction, active: np.ndarray) -> None:
+    from .ops import address, names, write
+
+    outs, at = names(i.operands[0]), address(block, i.operands[1])
+    made = np.zeros((block.threads, len(outs)), np.uint32)
+    for warp in whole_warps(block, active):
+        for n, matrix in enumerate(rows(block, at, warp, len(outs)).view(np.uint16)):
+            matrix = matrix.T if ".trans" in i.opcode else matrix
+            pairs = np.ascontiguousarray(matrix.reshape(8, 4, 2)).view(np.uint32).reshape(32)
+            made[warp, n] = pairs
+    for n, name in enumerate(outs):
+        write(block, name, made[:, n], active)
+
+
+def do_stmatrix(block: Block, i: Instruction, active: np.ndarray) -> None:
+    from .ops import address, names, raw, store
+
+    at, given = address(block, i.operands[0]), names(i.operands[1])
+    words = np.stack([raw(block, n).astype(np.uint32) for n in given], 1)
+    for warp in whole_warps(block, active):
+        for n in range(len(given)):
+            matrix = np.ascontiguousarray(words[warp, n]).view(np.uint16).reshape(8, 8)
+            matrix = np.ascontiguousarray(matrix.T) if ".trans" in i.opcode else matrix
+            lanes = np.zeros(block.threads, bool)
+            lanes[warp.start + 8 * n : warp.start + 8 * n + 8] = True
+            data = np.zeros((block.threads, 16), np.uint8)
+            data[lanes] = matrix.view(np.uint8).reshape(8, 16)
+            store(block, "shared", at, data, lanes)
+
+
+def do_cp(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """Copies land when they are waited for: until then the memory holds garbage."""
+    if i.opcode.endswith("commit_group"):
+        block.groups.append(block.pending)
+        block.pending = []
+    elif i.opcode.endswith("wait_group"):
+        block.finish_copies(int(i.operands[0]))
+    elif i.opcode.startswith("cp.async.c"):
+        begin_copy(block, i, active)
+    else:
+        raise EmulationError(f"the emulator does not know {i.opcode}")
+
+
+def begin_copy(block: Block, i: Instruction, active: np.ndarray) -> None:
+    from .ops import address, load, raw, reach, warps
+
+    target, source, size = address(block, i.operands[0]), address(block, i.operands[1]), int(i.operands[2])
+    taken = raw(block, i.operands[3]).astype(np.int64) if len(i.operands) > 3 else np.full(block.threads, size)
+    reads = active & (taken > 0)
+    data = np.zeros((block.threads, size), np.uint8)
+    if reads.any():
+        data = load(block, "global", source, size, reads)
+    places = reach(block, "shared", target, size, active)
+    block.races.on_write(places, warps(active), np.zeros(places.shape, bool))
+    block.shared[places] = 0xA5
+    held = data[active]
+
+    def land() -> None:
+        block.shared[places] = held
+
+    block.pending.append(land)
+
+
+def do_atom(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """Threads one after the other."""
+    from .ops import address, space_of, unsigned, value, write
+
+    parts = i.opcode.split(".")
+    kind, space = parts[-1], space_of(i.opcode)
+    word = next(p for p in parts if p in ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
+    has_result = parts[0] == "atom"
+    at = address(block, i.operands[has_result])
+    given = [value(block, o, kind) for o in i.operands[has_result + 1 :]]
+    memory = block.shared if space == "shared" else block.memory.bytes
+    size = given[0].dtype.itemsize if kind != "bf16" else 2
+    old = np.zeros(block.threads, unsigned(8 * size))
+    for t in np.flatnonzero(active):
+        if at[t] < 0 or at[t] + size > len(memory) or at[t] % size:
+            raise EmulationError("an atomic out of bounds or not aligned")
+        cell = memory[at[t] : at[t] + size]
+        before = cell.view(given[0].dtype)[0]
+        old[t] = cell.view(unsigned(8 * size))[0]
+        new = combined(word, before, [g[t] for g in given])
+        cell[:] = np.frombuffer(np.asarray(new, given[0].dtype).tobytes(), np.uint8)
+    if has_result:
+        write(block, i.operands[0], old, active)
+
+
+def combined(word: str, before: np.generic, given: list) -> np.generic:
+    match word:
+        case "add":
+            return before + given[0]
+        case "min":
+            return min(before, given[0])
+        case "max":
+            return max(before, given[0])
+        case "and":
+            return before & given[0]
+        case "or":
+            return before | given[0]
+        case "xor":
+            return before ^ given[0]
+        case "exch":
+            return given[0]
+        case "cas":
+            return given[1] if before == given[0] else before
+    raise EmulationError(f"the emulator does not know the atomic {word}")
