@@ -170,14 +170,9 @@ def _distance(tiles: Tiles, first: SSAValue, second: SSAValue) -> SSAValue:
 
 def panels(tiles: Tiles, b: SSAValue, plan: DotPlan):
     """A function of the batch indices that gives B in the panels that `plan` names; packs it now."""
-    key = (b, plan)
-    if key in tiles.packed:
-        buffer = tiles.packed[key]
-    else:
-        *batch, k, n = shape(b.type)
-        buffer = tiles.new_buffer((*batch, k, n), plan.b_type, "b")
-        for_each(tiles, batch, lambda at: _pack(tiles, b, at, buffer, plan))
-    *batch, k, n = buffer.sizes
+    *batch, k, n = shape(b.type)
+    buffer = tiles.new_buffer((*batch, k, n), plan.b_type, "b")
+    for_each(tiles, batch, lambda at: _pack(tiles, b, at, buffer, plan))
     return lambda at: Operand(tiles.w.move(buffer.ptr, _offset(tiles, at, batch, k * n)), tiles.w.index(n))
 
 

@@ -78,15 +78,20 @@ def _accesses(tiles: Tiles, value: SSAValue, dims: tuple[int | None, ...], seen:
 Body = Callable[[Index, int], None]
 
 
-def walk(tiles: Tiles, plan: Shape, body: Body, unroll: int = 1, *, order: Sequence[int] | None = None) -> None:
+def walk(tiles: Tiles, plan: Shape, body: Body, unroll: int = 1) -> None:
     """Calls `body` for the lanes at each place of the tile, inside the loops of the nest."""
+    walk_rows(tiles, plan, lambda index: walk_lanes(tiles, plan, index, body, unroll))
+
+
+def walk_rows(tiles: Tiles, plan: Shape, body: Callable[[list], None]) -> None:
+    """Calls `body` with the index of each run along the lanes' dimension, which is 0 along that one."""
     w = tiles.w
     with w.nest(), ExitStack() as loops:
         index = [Uniform(w.index(0))] * len(plan.sizes)
-        for dim in order or [d for d in range(len(plan.sizes)) if d != plan.dim]:
-            if plan.sizes[dim] > 1:
+        for dim in range(len(plan.sizes)):
+            if dim != plan.dim and plan.sizes[dim] > 1:
                 index[dim] = Uniform(loops.enter_context(w.count(plan.sizes[dim])).index)
-        walk_lanes(tiles, plan, index, body, unroll)
+        body(index)
 
 
 def walk_lanes(tiles: Tiles, plan: Shape, index: list, body: Body, unroll: int = 1) -> None:

@@ -9,7 +9,8 @@ from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.cpu.tiles.index import Index
 from naiad.backends.cpu.tiles.memory import store_lanes
-from naiad.backends.cpu.tiles.nest import plan_nest, unroll_for, walk
+from naiad.backends.cpu.tiles.nest import plan_nest, unroll_for, walk, walk_lanes, walk_rows
+from naiad.backends.cpu.tiles.stream import can_stream, streaming
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
 from naiad.ir.base import shape
 
@@ -21,13 +22,22 @@ def lower_stores(tiles: Tiles, stores: Sequence[Operation]) -> None:
     pointers = [s.operands[0] for s in stores]
     plan = plan_nest(tiles, sizes, *values, pointers=pointers)
 
-    def body(index: Index, count: int) -> None:
+    def body(index: Index, count: int, stream: bool = False) -> None:
         ready = [[tiles.at(o, index, count) for o in store.operands] for store in stores]
         for store, (ptr, value, *mask) in zip(stores, ready, strict=True):
             tiles.w.location = store.location
-            store_lanes(tiles.w, ptr, value, mask[0] if mask else None, count)
+            guard = mask[0] if mask and store.operands[2] not in tiles.full else None
+            store_lanes(tiles.w, ptr, value, guard, count, stream)
 
-    walk(tiles, plan, body, unroll_for(tiles, *values))
+    unroll = unroll_for(tiles, *values)
+    if not can_stream(tiles, stores, plan):
+        walk(tiles, plan, body, unroll)
+        return
+
+    def row(index: list) -> None:
+        streaming(tiles, stores, plan, index, lambda b: walk_lanes(tiles, plan, index, b, unroll), body)
+
+    walk_rows(tiles, plan, row)
 
 
 def store_tiles(tiles: Tiles, values: Sequence[SSAValue], buffers: Sequence[Buffer]) -> None:

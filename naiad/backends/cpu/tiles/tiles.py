@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
-
 from xdsl.dialects.builtin import IntegerType, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -33,7 +31,11 @@ Rule = Callable[["Tiles", Operation, int, Index, int], Lanes]
 
 @dataclass
 class Tiles:
-    """The state of lowering one function: what each ttir value is in ttcir."""
+    """The state of lowering one function: what each ttir value is in ttcir.
+
+    pending: tiles that the nest which reads them first stores as it goes. in_place: results that a loop lets be written
+    into its own buffer. full: masks known to be true in what is being written.
+    """
 
     w: Writer
     plan: Plan
@@ -44,8 +46,8 @@ class Tiles:
     asserts: list[str] = field(default_factory=list)
     pending: dict[SSAValue, Buffer] = field(default_factory=dict)
     pending_readers: dict[Operation, list[SSAValue]] = field(default_factory=dict)
+    full: frozenset[SSAValue] = frozenset()
     in_place: dict[SSAValue, Buffer] = field(default_factory=dict)
-    packed: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def strides(self) -> Strides:

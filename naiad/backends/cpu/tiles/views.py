@@ -98,14 +98,14 @@ def _either(tiles: Tiles, which: Lanes, choices: list, type: Attribute, count: i
 
 def load(tiles: Tiles, op: Operation, result: int, index: Index, count: int) -> Lanes:
     ptrs = tiles.at(op.operands[0], index, count)
-    mask, other = (tiles.at(o, index, count) if o is not None else None for o in (op.mask, op.other))  # type: ignore[attr-defined]
-    if _known_true(tiles, mask):
-        mask = other = None
+    guard = op.mask  # type: ignore[attr-defined]
+    if guard is None or guard in tiles.full:
+        return load_lanes(tiles.w, ptrs, None, None, count)
+    mask = tiles.at(guard, index, count)
+    if isinstance(mask, Uniform) and tiles.w.constants.get(mask.value):
+        return load_lanes(tiles.w, ptrs, None, None, count)
+    other = None if op.other is None else tiles.at(op.other, index, count)  # type: ignore[attr-defined]
     return load_lanes(tiles.w, ptrs, mask, other, count)
-
-
-def _known_true(tiles: Tiles, mask: Lanes | None) -> bool:
-    return isinstance(mask, Uniform) and tiles.w.constants.get(mask.value) in (True, -1)
 
 
 RULES: dict[str, Rule] = {
