@@ -1,31 +1,27 @@
-"""ttc.sort: bitonic sorting of rows in place.
+"""ttc.sort: sorting networks over vectors, rows in place.
 
 Elements become integers that order as they should (floats by a change of the negative ones' bits, NaN as the largest), so
-that a comparison is one minimum and one maximum. A vector is sorted in registers by shuffles; above that, blocks of twice
-the size are merged: the first step compares an element with its mirror image in the block, so that every block ascends.
+that a comparison is one minimum and one maximum of two vectors. A row is seen as a matrix of v vectors, element number
+lane * v + vector: sorting the columns needs no shuffle at all, and of the merges after it only the steps between lanes do.
+A block of vectors is sorted in registers by Batcher's network; merges are bitonic, their first step comparing an element
+with its mirror image, so that everything ascends. A transposition brings the rows back into memory order.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from naiad.backends.cpu import lower_transpose
 from naiad.backends.cpu.kinds import Kind, kind, kind_of_type
-from naiad.backends.cpu.lower_casts import FORMATS
+from naiad.backends.cpu.sort_keys import Order, from_key, to_key
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules
 
 rules = Rules()
 
-INFINITIES = {"f32": 0x7F800000, "f64": 0x7FF0000000000000}
-
-
-@dataclass(frozen=True)
-class Order:
-    """How elements compare."""
-
-    element: str
-    descending: bool
-    signed: bool
+SCRATCH = 256 * 1024  # bytes of a row that are sorted at once, in memory of the stack
+WIDE = kind("i64")
 
 
 @rules.lower("ttc.sort")
@@ -35,214 +31,311 @@ def sort(op: Operation, e: CpuEmitter) -> None:
     rows, n = [op.properties[name].value.data for name in ("rows", "n")]
     if n < 2:
         return
-    bits = pointee.memory.bits
-    lanes = kind(f"i{bits}", min(n, max(e.target.lanes(max(bits, 32)), 16 if bits < 64 else 8)))
-    flags = f"{'d' if order.descending else 'a'}{'s' if order.signed else 'u'}"
-    helper = e.module.once(f"naiad_sort_{order.element}_{flags}_{lanes.lanes}", lambda name: define(e, name, lanes, order))
-    pointer = e.of(op.operands[0])
-    pitch = n * pointee.bytes
-    if rows == 1:
-        e.do(f"call void {helper}(ptr {pointer}, i64 {n})")
-        return
+    shape = SortShape.of(e, pointee.memory.bits, min(n, SCRATCH // pointee.bytes))
+    pointer, scratch = e.of(op.operands[0]), e.slot("i8", min(n * pointee.bytes, SCRATCH))
+    long = n * pointee.bytes > SCRATCH
+    name = f"{shape.name}_{order.name}{'_long' if long else ''}"
+    helper = e.module.once(name, lambda name: define(e, name, shape, order, long))
 
     def row(i: str, _: list[str]) -> None:
-        e.do(f"call void {helper}(ptr {e.gep(pointer, e.op(f'mul i64 {i}, {pitch}'))}, i64 {n})")
+        place = e.gep(pointer, e.op(f"mul i64 {i}, {n * pointee.bytes}"))
+        e.do(f"call void {helper}(ptr {place}, ptr {scratch}, i64 {n}, i64 {min(n, SCRATCH // pointee.bytes)})")
 
     e.loop("0", str(rows), "1", [], row)
 
 
-def define(e: CpuEmitter, name: str, lanes: Kind, order: Order) -> None:
-    """(pointer, n): n is a multiple of the vector's lanes."""
+@dataclass(frozen=True)
+class SortShape:
+    """A vector of keys, and how many of them a block in registers has (1: the row is one vector)."""
+
+    keys: Kind
+    block: int
+
+    @classmethod
+    def of(cls, e: CpuEmitter, bits: int, n: int) -> "SortShape":
+        width = min(e.target.lanes(bits), 16 if bits == 8 else 64)
+        lanes = min(n, width)
+        many = 16 if e.target.has_avx512 or not e.target.is_x86 else 8
+        return cls(kind(f"i{bits}", lanes), min(many, n // lanes))
+
+    @property
+    def name(self) -> str:
+        return f"naiad_sort_{self.keys.element}x{self.keys.lanes}_{self.block}"
+
+
+def define(e: CpuEmitter, name: str, shape: SortShape, order: Order, long: bool) -> None:
+    """(row, scratch, n, chunk): sorts chunks, a power of two that fits into the scratch; if `long`, merges them."""
     f = CpuEmitter(e.module, e.target)
-    s = Sorter(f, lanes, order)
-    s.each(lambda v: s.in_register(s.to_key(v)))
-    s.merges()
-    s.each(s.from_key)
-    e.module.define("void", name, ["ptr %p", "i64 %n"], f, "ret void", "internal",
+    s = Sorter(f, shape, order)
+
+    def chunk(first: str, _: list[str]) -> None:
+        s.sort_chunk(f.gep("%p", first, shape.keys.scalar))
+
+    f.loop("0", "%n", "%chunk", [], chunk, runs=True)
+    if long:
+        s.merge_chunks()
+    parameters = ["ptr %p", "ptr noalias %q", "i64 %n", "i64 %chunk"]
+    e.module.define("void", name, parameters, f, "ret void", "internal", e.target.function_attributes + " noinline")
+
+
+def define_descent(e: CpuEmitter, name: str, shape: SortShape) -> None:
+    """(keys, count, distance): the bitonic steps between vectors, from `distance` vectors apart down to neighbours."""
+    f = CpuEmitter(e.module, e.target)
+    Network(f, shape, "%q", "%v").descend("%d")
+    e.module.define("void", name, ["ptr %q", "i64 %v", "i64 %d"], f, "ret void", "internal",
                     e.target.function_attributes + " noinline")  # fmt: skip
 
 
-class Sorter:
-    """Writes the steps of a sort of vectors of `lanes` keys."""
+def batcher(n: int) -> Iterator[tuple[int, int]]:
+    """The comparators of Batcher's odd-even merge sort of n elements, a power of two."""
+    p = 1
+    while p < n:
+        k = p
+        while k:
+            for j in range(k % p, n - k, 2 * k):
+                for i in range(j, j + min(k, n - j - k)):
+                    if i // (2 * p) == (i + k) // (2 * p):
+                        yield i, i + k
+            k //= 2
+        p *= 2
 
-    def __init__(self, f: CpuEmitter, lanes: Kind, order: Order) -> None:
-        self.f, self.kind, self.order, self.width = f, lanes, order, lanes.lanes
-        self.flags = lanes.of("i1")
 
-    # -- memory
+class Network:
+    """Writes comparators between the vectors of keys at `base`, `count` of them."""
 
-    def at(self, index: str) -> str:
-        return self.f.gep("%p", index, self.kind.scalar)
+    def __init__(self, f: CpuEmitter, shape: SortShape, base: str, count: str) -> None:
+        self.f, self.keys, self.block, self.base, self.count = f, shape.keys, shape.block, base, count
+        self.width = self.keys.lanes
+
+    def at(self, vector: str) -> str:
+        return self.f.gep(self.base, vector, self.keys.llvm)
 
     def load(self, place: str) -> str:
-        return self.f.load(self.kind.llvm, place, self.kind.bytes)
+        return self.f.load(self.keys.llvm, place, self.keys.bytes)
 
     def store(self, value: str, place: str) -> None:
-        self.f.store(self.kind.llvm, value, place, self.kind.bytes)
-
-    def each(self, change) -> None:
-        """Changes each vector of the row."""
-        f = self.f
-
-        def body(i: str, _: list[str]) -> None:
-            place = self.at(i)
-            self.store(change(self.load(place)), place)
-
-        f.loop("0", "%n", str(self.width), [], body, runs=True)
-
-    # -- keys
-
-    def constant(self, value: int) -> str:
-        return self.f.number_of(value, self.kind)
-
-    @property
-    def largest(self) -> int:
-        return (1 << (self.kind.bits - 1)) - 1
-
-    def to_key(self, value: str) -> str:
-        """A signed integer that orders as the element does."""
-        f, element = self.f, self.order.element
-        if element[0] in "fb":
-            size = f.binary("and", self.kind, value, self.constant(self.largest))
-            infinity = INFINITIES.get(element) or infinity_of(element)
-            nan = f.compare("ugt", self.kind, size, self.constant(infinity))
-            value = f.select(self.kind, nan, self.constant(self.largest), self.mirrored(value))
-        elif not self.order.signed:
-            value = f.binary("xor", self.kind, value, self.constant(self.largest + 1))
-        return f.binary("xor", self.kind, value, self.constant(-1)) if self.order.descending else value
-
-    def from_key(self, value: str) -> str:
-        f = self.f
-        if self.order.descending:
-            value = f.binary("xor", self.kind, value, self.constant(-1))
-        if self.order.element[0] in "fb":
-            return self.mirrored(value)
-        if self.order.signed:
-            return value
-        return f.binary("xor", self.kind, value, self.constant(self.largest + 1))
-
-    def mirrored(self, value: str) -> str:
-        """Negative floats have their bits turned, so that they ascend; the same brings them back."""
-        f = self.f
-        sign = f.binary("ashr", self.kind, value, self.constant(self.kind.bits - 1))
-        return f.binary("xor", self.kind, value, f.binary("and", self.kind, sign, self.constant(self.largest)))
-
-    # -- steps
+        self.f.store(self.keys.llvm, value, place, self.keys.bytes)
 
     def pair(self, a: str, b: str) -> tuple[str, str]:
         f = self.f
-        return f.intrinsic("smin", self.kind.llvm, a, b), f.intrinsic("smax", self.kind.llvm, a, b)
+        return f.intrinsic("smin", self.keys.llvm, a, b), f.intrinsic("smax", self.keys.llvm, a, b)
 
-    def exchange(self, value: str, partner: list[int]) -> str:
-        """Each lane against lane partner[lane]: the lower lane keeps the smaller."""
-        f = self.f
-        other = f.shuffle(self.kind, value, "poison", partner)
-        low, high = self.pair(value, other)
-        keeps = ", ".join("i1 true" if lane < partner[lane] else "i1 false" for lane in range(self.width))
-        return f.op(f"select {self.flags.llvm} <{keeps}>, {self.kind.llvm} {low}, {self.kind.llvm} {high}")
+    def math(self, op: str, a: str, b: str) -> str:
+        return self.f.binary(op, WIDE, a, b)
 
-    def merged(self, value: str, size: int) -> str:
-        """The halving steps within a vector, from distance `size` / 2 down."""
-        distance = size // 2
-        while distance:
-            value = self.exchange(value, [lane ^ distance for lane in range(self.width)])
-            distance //= 2
-        return value
+    def loop(self, high: str, step: str, body: Callable[[str], None]) -> None:
+        self.f.loop("0", high, step, [], lambda i, _: body(i), runs=True)
 
-    def in_register(self, value: str) -> str:
-        """A vector sorted."""
-        size = 2
-        while size <= self.width:
-            value = self.exchange(value, [lane ^ (size - 1) for lane in range(self.width)])
-            value = self.merged(value, size // 2)
-            size *= 2
-        return value
+    # -- between vectors
 
-    def reversed(self, value: str) -> str:
-        return self.f.shuffle(self.kind, value, "poison", list(range(self.width - 1, -1, -1)))
+    def descend(self, distance: str) -> None:
+        """Bitonic steps from `distance` on; two at a time, and the last ones in registers."""
+        f, block = self.f, self.block
 
-    def merges(self) -> None:
-        """Sorted blocks of `size` / 2 merged into blocks of `size`, until one is left."""
-        f, wide = self.f, kind("i64")
-
-        def stage(state: list[str]) -> tuple[str, list[str]]:
-            return f.op(f"icmp ule i64 {state[0]}, %n"), state
-
-        def merge(state) -> list[str]:
-            size = state[0]
-            half = f.binary("lshr", wide, size, "1")
-            self.mirror_step(size, half)
-            self.distance_steps(f.binary("lshr", wide, half, "1"))
-            self.each(lambda v: self.merged(v, self.width))
-            return [f.binary("shl", wide, size, "1")]
-
-        f.loop_while([("i64", str(2 * self.width))], stage, merge)
-
-    def mirror_step(self, size: str, half: str) -> None:
-        """Each element of a lower half against its mirror image in the upper."""
-        f, wide = self.f, kind("i64")
-        mask = f.binary("sub", wide, half, "1")
-        last = f.binary("sub", wide, size, str(self.width))
-
-        def body(t: str, _: list[str]) -> None:
-            low = f.binary("and", wide, t, mask)
-            base = f.binary("shl", wide, f.binary("sub", wide, t, low), "1")
-            first = self.at(f.binary("add", wide, base, low))
-            second = self.at(f.binary("add", wide, base, f.binary("sub", wide, last, low)))
-            a, b = self.pair(self.load(first), self.reversed(self.load(second)))
-            self.store(a, first)
-            self.store(self.reversed(b), second)
-
-        f.loop("0", f.binary("lshr", wide, "%n", "1"), str(self.width), [], body, runs=True)
-
-    def distance_steps(self, first: str) -> None:
-        """Elements `distance` apart, from `first` down to a vector; two distances a pass while there are two."""
-        f, wide = self.f, kind("i64")
-        double = str(2 * self.width)
-
-        def two(state) -> list[str]:
+        def two(state: list[str]) -> list[str]:
             self.double_step(state[0])
-            return [f.binary("lshr", wide, state[0], "2")]
+            return [self.math("lshr", state[0], "2")]
 
-        [left] = f.loop_while([("i64", first)], lambda s: (f.op(f"icmp uge i64 {s[0]}, {double}"), s), two)
-        f.when(f.op(f"icmp uge i64 {left}, {self.width}"), [], lambda: self.single_step(left) or [])
+        [left] = f.loop_while([("i64", distance)], lambda s: (f.op(f"icmp uge i64 {s[0]}, {2 * block}"), s), two)
+        f.when(f.op(f"icmp uge i64 {left}, {block}"), [], lambda: self.single_step(left) or [])
+        self.loop(self.count, str(block), self.finish)
+
+    def finish(self, first: str) -> None:
+        """The steps within a block."""
+        places = [self.f.gep(self.at(first), str(i), self.keys.llvm) for i in range(self.block)]
+        values, distance = [self.load(p) for p in places], self.block // 2
+        while distance:
+            for i in range(self.block):
+                if not i & distance:
+                    values[i], values[i + distance] = self.pair(values[i], values[i + distance])
+            distance //= 2
+        for value, place in zip(values, places, strict=True):
+            self.store(value, place)
 
     def single_step(self, distance: str) -> None:
-        f, wide = self.f, kind("i64")
-        mask = f.binary("sub", wide, distance, "1")
+        mask = self.math("sub", distance, "1")
 
-        def body(t: str, _: list[str]) -> None:
-            low = f.binary("and", wide, t, mask)
-            first = self.at(f.binary("sub", wide, f.binary("shl", wide, t, "1"), low))
-            second = f.gep(first, distance, self.kind.scalar)
+        def body(t: str) -> None:
+            low = self.math("and", t, mask)
+            first = self.at(self.math("sub", self.math("shl", t, "1"), low))
+            second = self.f.gep(first, distance, self.keys.llvm)
             a, b = self.pair(self.load(first), self.load(second))
             self.store(a, first)
             self.store(b, second)
 
-        f.loop("0", f.binary("lshr", wide, "%n", "1"), str(self.width), [], body, runs=True)
+        self.loop(self.math("lshr", self.count, "1"), "1", body)
 
     def double_step(self, distance: str) -> None:
         """Distances `distance` and half of it, on four vectors in registers."""
-        f, wide = self.f, kind("i64")
-        half = f.binary("lshr", wide, distance, "1")
-        mask = f.binary("sub", wide, half, "1")
+        half = self.math("lshr", distance, "1")
+        mask = self.math("sub", half, "1")
 
-        def body(t: str, _: list[str]) -> None:
-            low = f.binary("and", wide, t, mask)
-            base = f.binary("shl", wide, f.binary("sub", wide, t, low), "2")
-            places = [self.at(f.binary("add", wide, base, low))]
-            for _unused in range(3):
-                places.append(f.gep(places[-1], half, self.kind.scalar))
+        def body(t: str) -> None:
+            low = self.math("and", t, mask)
+            places = [self.at(self.math("add", self.math("shl", self.math("sub", t, low), "2"), low))]
+            for _ in range(3):
+                places.append(self.f.gep(places[-1], half, self.keys.llvm))
             a, b, c, d = [self.load(p) for p in places]
             a, c = self.pair(a, c)
             b, d = self.pair(b, d)
             for value, place in zip((*self.pair(a, b), *self.pair(c, d)), places, strict=True):
                 self.store(value, place)
 
-        f.loop("0", f.binary("lshr", wide, "%n", "2"), str(self.width), [], body, runs=True)
+        self.loop(self.math("lshr", self.count, "2"), "1", body)
+
+    def mirror_step(self, size: str) -> None:
+        """Blocks of `size` vectors: each vector of the lower half against its mirror image in the upper."""
+        half = self.math("lshr", size, "1")
+        mask, last = self.math("sub", half, "1"), self.math("sub", size, "1")
+
+        def body(t: str) -> None:
+            low = self.math("and", t, mask)
+            start = self.math("shl", self.math("sub", t, low), "1")
+            first = self.at(self.math("add", start, low))
+            second = self.at(self.math("add", start, self.math("sub", last, low)))
+            a, b = self.pair(self.load(first), self.load(second))
+            self.store(a, first)
+            self.store(b, second)
+
+        self.loop(self.math("lshr", self.count, "1"), "1", body)
+
+    # -- between lanes
+
+    def chosen(self, first: list[bool], a: str, b: str) -> str:
+        """Lanes of a where `first` says so, else of b."""
+        flags = ", ".join("i1 true" if x else "i1 false" for x in first)
+        kinds = self.keys.llvm
+        return self.f.op(f"select <{self.width} x i1> <{flags}>, {kinds} {a}, {kinds} {b}")
+
+    def exchange(self, value: str, bits: int) -> str:
+        """Each lane against lane ^ bits: the lower one keeps the smaller."""
+        other = self.f.shuffle(self.keys, value, "poison", [lane ^ bits for lane in range(self.width)])
+        low, high = self.pair(value, other)
+        return self.chosen([lane < lane ^ bits for lane in range(self.width)], low, high)
+
+    def halving(self, value: str, distance: int) -> str:
+        """The steps between lanes from `distance` on."""
+        while distance:
+            value, distance = self.exchange(value, distance), distance // 2
+        return value
+
+    def lane_step(self, size: int) -> None:
+        """Blocks of `size` lanes: the mirror step, which pairs vector i with the i-th from the end, then the halving ones."""
+        f, turn = self.f, [lane ^ (size - 1) for lane in range(self.width)]
+        lower = [lane < t for lane, t in enumerate(turn)]
+        last = self.math("sub", self.count, "1")
+
+        def body(i: str) -> None:
+            first, second = self.at(i), self.at(self.math("sub", last, i))
+            a, b = self.load(first), f.shuffle(self.keys, self.load(second), "poison", turn)
+            low, high = self.pair(a, b)
+            self.store(self.halving(self.chosen(lower, low, high), size // 4), first)
+            rest = f.shuffle(self.keys, self.chosen(lower, high, low), "poison", turn)
+            self.store(self.halving(rest, size // 4), second)
+
+        self.loop(self.math("lshr", self.count, "1"), "1", body)
+
+    def in_register(self, value: str) -> str:
+        """One vector sorted."""
+        size = 2
+        while size <= self.width:
+            value = self.halving(self.exchange(value, size - 1), size // 4)
+            size *= 2
+        return value
 
 
-def infinity_of(element: str) -> int:
-    """The largest code without sign that is no NaN."""
-    format = FORMATS[element]
-    return format.infinity if format.infinity >= 0 else format.largest
+class Sorter(Network):
+    """Writes the sort of a row: %p the row, %q the scratch, %n and %chunk as `define` says."""
+
+    def __init__(self, f: CpuEmitter, shape: SortShape, order: Order) -> None:
+        super().__init__(f, shape, "%q", f.op(f"udiv i64 %chunk, {shape.keys.lanes}"))
+        self.shape, self.order = shape, order
+
+    def key(self, value: str) -> str:
+        return to_key(self.f, self.keys, self.order, value)
+
+    def unkey(self, value: str) -> str:
+        return from_key(self.f, self.keys, self.order, value)
+
+    def sort_chunk(self, row: str) -> None:
+        if self.block == 1:
+            self.store(self.unkey(self.in_register(self.key(self.load(row)))), row)
+            return
+        self.loop(self.count, str(self.block), lambda first: self.sort_block(row, first))
+        self.columns()
+        size = 2
+        while size <= self.width:
+            self.lane_step(size)
+            self.call_descent(self.math("lshr", self.count, "1"))
+            size *= 2
+        self.loop(self.count, "1", lambda i: self.store(self.unkey(self.load(self.at(i))), self.at(i)))
+        self.put_back(row)
+
+    def sort_block(self, row: str, first: str) -> None:
+        """A block of vectors from the row into the scratch, each of its columns sorted."""
+        f = self.f
+        source = f.gep(row, first, self.keys.llvm)
+        values = [self.key(self.load(f.gep(source, str(i), self.keys.llvm))) for i in range(self.block)]
+        for a, b in batcher(self.block):
+            values[a], values[b] = self.pair(values[a], values[b])
+        for i, value in enumerate(values):
+            self.store(value, f.gep(self.at(first), str(i), self.keys.llvm))
+
+    def columns(self) -> None:
+        """Sorted blocks merged until each column is sorted."""
+        f = self.f
+
+        def merge(state: list[str]) -> list[str]:
+            self.mirror_step(state[0])
+            self.call_descent(self.math("lshr", state[0], "2"))
+            return [self.math("shl", state[0], "1")]
+
+        first = [("i64", str(2 * self.block))]
+        f.loop_while(first, lambda s: (f.op(f"icmp ule i64 {s[0]}, {self.count}"), s), merge)
+
+    def call_descent(self, distance: str) -> None:
+        name = f"{self.shape.name}_descend"
+        helper = self.f.module.once(name, lambda name: define_descent(self.f, name, self.shape))
+        self.f.do(f"call void {helper}(ptr %q, i64 {self.count}, i64 {distance})")
+
+    def put_back(self, row: str) -> None:
+        """The scratch, turned, into the row."""
+        f, side = self.f, min(self.width, 16, self.block)
+        lanes = self.keys.wide(side)
+        name = f"naiad_transpose_{self.keys.element}_{side}"
+        helper = f.module.once(name, lambda name: lower_transpose.define(f, name, lanes))
+        given = f"ptr %q, ptr {row}, i64 {self.width}, i64 {self.count}, i64 {self.count}, i64 {self.width}"
+        f.do(f"call void {helper}({given})")
+
+    def merge_chunks(self) -> None:
+        """Sorted chunks merged in place, in memory order: rows too long for the scratch."""
+        f, whole = self.f, self.math("udiv", "%n", str(self.width))
+        row = Network(f, self.shape, "%p", whole)
+        row.loop(whole, "1", lambda i: row.store(self.key(row.load(row.at(i))), row.at(i)))
+
+        def merge(state: list[str]) -> list[str]:
+            self.turn_upper_halves(row, state[0])
+            row.descend(self.math("lshr", state[0], "2"))
+            row.loop(whole, "1", lambda i: row.store(row.halving(row.load(row.at(i)), self.width // 2), row.at(i)))
+            return [self.math("shl", state[0], "1")]
+
+        first = [("i64", self.math("shl", self.count, "1"))]
+        f.loop_while(first, lambda s: (f.op(f"icmp ule i64 {s[0]}, {whole}"), s), merge)
+        row.loop(whole, "1", lambda i: row.store(self.unkey(row.load(row.at(i))), row.at(i)))
+
+    def turn_upper_halves(self, row: Network, size: str) -> None:
+        """The mirror step in memory order, where the image of a vector has its lanes turned as well."""
+        backwards = list(range(self.width - 1, -1, -1))
+        half = self.math("lshr", size, "1")
+        mask, last = self.math("sub", half, "1"), self.math("sub", size, "1")
+
+        def body(t: str) -> None:
+            low = self.math("and", t, mask)
+            start = self.math("shl", self.math("sub", t, low), "1")
+            first = row.at(self.math("add", start, low))
+            second = row.at(self.math("add", start, self.math("sub", last, low)))
+            a, b = row.pair(row.load(first), self.f.shuffle(self.keys, row.load(second), "poison", backwards))
+            row.store(a, first)
+            row.store(self.f.shuffle(self.keys, b, "poison", backwards), second)
+
+        row.loop(self.math("lshr", row.count, "1"), "1", body)

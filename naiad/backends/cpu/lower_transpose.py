@@ -1,7 +1,6 @@
 """ttc.transpose: a function per element width, loops over square blocks that are turned in registers.
 
-Turning a block of 2**s rows takes s rounds; in the round of width w, rows i and i + w exchange their blocks of w lanes. One
-copy of that network a module, since each of its shuffles costs a tenth of a millisecond to compile.
+One copy of the network of shuffles a module, since each costs a tenth of a millisecond to compile.
 """
 
 from xdsl.ir import Operation
@@ -54,15 +53,35 @@ def block(f: CpuEmitter, row: Kind, source: str, target: str) -> None:
 
 
 def turned(f: CpuEmitter, row: Kind, rows: list[str]) -> list[str]:
-    """The columns of a square block of `row.lanes` rows."""
-    lanes, width = row.lanes, row.lanes // 2
-    while width:
-        following = list(rows)
-        low = [x if not x & width else lanes + (x ^ width) for x in range(lanes)]
-        high = [x | width if not x & width else lanes + x for x in range(lanes)]
-        for i in range(lanes):
-            if not i & width:
-                a, b = rows[i], rows[i + width]
-                following[i], following[i + width] = f.shuffle(row, a, b, low), f.shuffle(row, a, b, high)
-        rows, width = following, width // 2
-    return rows
+    """The columns of a square block: interleaving within 16 bytes, a bit of the row's number at a time, then moving the
+    16-byte pieces. Both are one cheap instruction a shuffle; the rows come out with the first bits reversed."""
+    inner = min(row.lanes, 128 // row.bits) or 1
+    count, width = inner.bit_length() - 1, max(row.lanes, 1).bit_length() - 1
+    for bit in range(width):
+        shuffles = [interleaved(row.lanes, inner, 1 << bit, high) if bit < count else pieces(row.lanes, inner, high)
+                    for high in (0, 1)]  # fmt: skip
+        one = 1 << bit
+        rows = [f.shuffle(row, rows[i & ~one], rows[i | one], shuffles[i >> bit & 1]) for i in range(row.lanes)]
+    return [rows[place_of(i, count)] for i in range(len(rows))]
+
+
+def interleaved(lanes: int, inner: int, width: int, high: int) -> list[int]:
+    """Blocks of `width` elements of two vectors in turn, from the low or high half of each 16 bytes."""
+    picked = []
+    for start in range(0, lanes, inner):
+        for block in range(inner // width // 2):
+            first = start + high * (inner // 2) + block * width
+            picked += [*range(first, first + width), *range(lanes + first, lanes + first + width)]
+    return picked
+
+
+def pieces(lanes: int, inner: int, odd: int) -> list[int]:
+    """The even or odd 16-byte pieces of one vector, then those of the other."""
+    starts = [base + piece * inner for base in (0, lanes) for piece in range(odd, lanes // inner, 2)]
+    return [start + k for start in starts for k in range(inner)]
+
+
+def place_of(row: int, count: int) -> int:
+    """Where the row stands: its first `count` bits are reversed."""
+    low = sum((row >> bit & 1) << (count - 1 - bit) for bit in range(count))
+    return (row >> count << count) | low
