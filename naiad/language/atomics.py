@@ -10,9 +10,9 @@ from naiad.language.builder import builder
 from naiad.language.builtin import builtin
 from naiad.language.casts import bitcast_to, cast_to
 from naiad.language.compare import compare, not_, where
-from naiad.language.memory import check_mask
-from naiad.language.promotion import broadcast_to_shape, optional_tensor, scalar_constant, to_tensor
-from naiad.language.tensor import dimensions, member, tensor
+from naiad.language.memory import check_mask, in_shape_of
+from naiad.language.promotion import optional_tensor, scalar_constant, to_tensor
+from naiad.language.tensor import member, tensor
 from naiad.language.types import bfloat16, float16, float32, float64, get_int_dtype, int1, int16, pointer_type, uint16
 
 _SEMANTICS = ("acquire", "release", "acq_rel", "relaxed")
@@ -44,23 +44,14 @@ def _check_element(pointer: tensor, name: str) -> None:
         raise TypeError(f"atomic_{name} not supported for dtype {element}")
 
 
-def _fit(value: tensor, pointer: tensor) -> tensor:
-    """`value` in the shape of a tile of pointers; of a scalar pointer, a scalar."""
-    if pointer.type.is_block():
-        return broadcast_to_shape(value, dimensions(pointer))
-    if value.type.is_block():
-        raise ValueError("Value argument cannot be block type if pointer argument is not a block")
-    return value
-
-
 def _arguments(pointer: Any, value: Any, mask: Any, name: str) -> tuple[tensor, tensor | None]:
     """Value and mask as the operation takes them."""
     _check_pointer(pointer)
     _check_element(pointer, name)
     lanes = optional_tensor(mask)
     check_mask(lanes)
-    fitted = None if lanes is None else _fit(lanes, pointer)
-    return cast_to(_fit(to_tensor(value), pointer), pointer.dtype.element_ty), fitted
+    fitted, lanes = in_shape_of(pointer, to_tensor(value), lanes)
+    return cast_to(fitted, pointer.dtype.element_ty), lanes
 
 
 def _update(op: str, pointer: tensor, value: tensor, mask: tensor | None, order: dict[str, str]) -> tensor:
@@ -78,7 +69,7 @@ def atomic_cas(pointer: tensor, cmp: Any, val: Any, sem: str | None = None, scop
     element = pointer.dtype.element_ty
     if element.primitive_bitwidth not in (16, 32, 64):
         raise ValueError("atomic_cas only supports elements with width {16, 32, 64}")
-    expected, new = (cast_to(_fit(to_tensor(v), pointer), element) for v in (cmp, val))
+    expected, new = (cast_to(in_shape_of(pointer, to_tensor(v), None)[0], element) for v in (cmp, val))
     operands = (pointer.handle, expected.handle, new.handle)
     return tensor(builder().emit("tt.atomic_cas", operands, new.type, **order), new.type)
 

@@ -8,7 +8,7 @@ from typing import Any
 from naiad.language.arithmetic import or_
 from naiad.language.builder import builder
 from naiad.language.builtin import builtin
-from naiad.language.compare import not_, truth
+from naiad.language.compare import compare, not_, truth
 from naiad.language.promotion import to_tensor
 from naiad.language.tensor import dimensions, tensor
 
@@ -60,6 +60,14 @@ def device_assert(cond: Any, msg: str = "", mask: Any = None) -> None:
     if mask is not None:
         holds = or_(truth(holds), not_(mask))
     builder().emit("tt.assert", (truth(holds).handle,), message=str(msg))
+
+
+@builtin
+def expect_zero(x: Any, mask: Any) -> Any:
+    """`x`; with the option `debug`, asserts that it is zero where `mask` is true."""
+    value = to_tensor(x)
+    device_assert(compare("eq", value, 0), "expect_zero expected x == 0 where mask is true", mask)
+    return value
 
 
 @builtin

@@ -39,15 +39,18 @@ def dot(
     input_precision: str | None = None,
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
-    out_dtype: dtype = float32,
+    out_dtype: dtype | None = None,
 ) -> tensor:
     """The matrix product of two tiles, plus `acc`. Leading dimensions are a batch.
 
     `input_precision` is about fp32 operands: "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". int8 gives int32, exactly.
+    `out_dtype` is that of `acc`, else fp32, where it is None.
     """
     if input_precision is not None and allow_tf32 is not None:
         raise AssertionError("Only one of input_precision and allow_tf32 can be specified")
     precision = _precision(input_precision, allow_tf32)
+    if out_dtype is None:
+        out_dtype = float32 if acc is None else acc.dtype
     _check_dot_shapes(input, other, acc)
     a_shape, b_shape = dimensions(input), dimensions(other)
     result_shape = (*a_shape[:-1], b_shape[-1])
@@ -178,7 +181,9 @@ def _accumulator(acc: tensor | None, type: block_type) -> tensor:
     if acc is None:
         return scalar_constant(0, type)
     if acc.type != type:
-        raise AssertionError(f"the accumulator must have type {type}, got {acc.type}")
+        raise AssertionError(
+            f"expected an accumulator of type {type}, got {acc.type}; pass out_dtype={acc.dtype} to use its dtype"
+        )
     return acc
 
 

@@ -47,8 +47,11 @@ def extern_elementwise(
     return call_symbol(lib_name, lib_path, values, arg_type_symbol_dict, is_pure)
 
 
-def call_symbol(library: str, path: str, values: list[tensor], symbols: Symbols, pure: bool = True) -> tensor:
-    """The function for the types of `values`; where there is none, they are brought to one type."""
+def resolve(values: list[tensor], symbols: Symbols) -> tuple[list[tensor], str, dtype]:
+    """The values in one shape and in types that there is a function for, its symbol, and the type of its result.
+
+    Where there is none for the types as they are, the values are brought to one type.
+    """
     if not symbols:
         raise ValueError("arg_type_symbol_dict is empty")
     count = len(next(iter(symbols)))
@@ -62,8 +65,12 @@ def call_symbol(library: str, path: str, values: list[tensor], symbols: Symbols,
         types = tuple(value.dtype for value in values)
     if types not in symbols:
         raise ValueError(f"input arg type does not match. Expect one of {list(symbols)}, got {types}")
-    values = broadcast_all(*values)
-    symbol, element = symbols[types]
+    return broadcast_all(*values), *symbols[types]
+
+
+def call_symbol(library: str, path: str, values: list[tensor], symbols: Symbols, pure: bool = True) -> tensor:
+    """Calls the function of a device library for the types of `values`."""
+    values, symbol, element = resolve(values, symbols)
     type = values[0].type.with_element_ty(element)
     handles = [value.handle for value in values]
     attributes = {"libname": library, "libpath": path, "symbol": symbol, "pure": bool(pure)}

@@ -11,7 +11,7 @@ from naiad.language.casts import bitcast_to
 from naiad.language.promotion import Allow, operands, to_tensor
 from naiad.language.shape import broadcast_pair
 from naiad.language.tensor import member, tensor
-from naiad.language.types import float8e4b15, uint8
+from naiad.language.types import float8e4b15, float32, uint8
 
 _FLOATS = ("fp32", "fp64")
 _WIDE_INTEGERS = ("int32", "int64", "uint32", "uint64")
@@ -87,7 +87,7 @@ def fdiv(x: Any, y: Any, ieee_rounding: bool = False) -> tensor:
     if not a.dtype.is_floating() or not b.dtype.is_floating():
         raise TypeError("both operands of fdiv must have floating scalar type")
     a, b = broadcast_pair(a, b) if a.dtype == b.dtype else operands(a, b, Allow(division=True))
-    return emit_like("arith.divf", a, b)
+    return emit_like("tt.precise_divf" if ieee_rounding and a.dtype == float32 else "arith.divf", a, b)
 
 
 @builtin

@@ -14,7 +14,7 @@ from naiad.language.promotion import broadcast_all, broadcast_pair, broadcast_to
 from naiad.language.tensor import dimensions, member, tensor
 from naiad.language.types import int1, pointer_type
 
-_CACHE_OF_LOADS = ("", ".ca", ".cg", ".cv")
+_CACHE_OF_LOADS = ("", ".ca", ".cg", ".cs", ".cv")
 _CACHE_OF_STORES = ("", ".wb", ".cg", ".cs", ".wt")
 _EVICTION = ("", "evict_normal", "evict_first", "evict_last")
 _PADDING = ("", "zero", "nan")
@@ -171,20 +171,24 @@ def store(
     return _store_elements(pointer, value, mask, attributes)
 
 
-def _store_elements(pointer: tensor, value: tensor, mask: tensor | None, attributes: dict[str, str]) -> None:
-    check_mask(mask)
-    if pointer.type.is_block():
-        shape = dimensions(pointer)
-        pointer, value, *masks = broadcast_all(pointer, value, *([] if mask is None else [mask]))
-        if dimensions(pointer) != shape:
-            raise ValueError(
-                f"Expected pointer argument to have shape {list(dimensions(pointer))} but got {list(shape)}"
-            )
-        mask = masks[0] if masks else None
-    else:
+def in_shape_of(pointer: tensor, value: tensor, mask: tensor | None) -> tuple[tensor, tensor | None]:
+    """What is written through `pointer`, and its mask, in the shape of `pointer`."""
+    if not pointer.type.is_block():
         for name, given in (("Value", value), ("Mask", mask)):
             if given is not None and given.type.is_block():
                 raise ValueError(f"{name} argument cannot be block type if pointer argument is not a block")
+        return value, mask
+    stretched, value, *masks = broadcast_all(pointer, value, *([] if mask is None else [mask]))
+    if stretched.type != pointer.type:
+        raise ValueError(
+            f"Expected pointer argument to have shape {list(dimensions(stretched))} but got {list(dimensions(pointer))}"
+        )
+    return value, masks[0] if masks else None
+
+
+def _store_elements(pointer: tensor, value: tensor, mask: tensor | None, attributes: dict[str, str]) -> None:
+    check_mask(mask)
+    value, mask = in_shape_of(pointer, value, mask)
     written = to_stored(value, pointer)
     lanes = None if mask is None else mask.handle
     builder().emit("tt.store", (as_stored(pointer).handle, written.handle, lanes), **attributes)
@@ -202,7 +206,6 @@ def _store_block(
         value = broadcast_to_shape(value, block.shape)
     if block.shape != dimensions(value):
         raise AssertionError(f"Block shape({list(block.shape)}) and value shape({list(dimensions(value))}) mismatch")
-    if block.element_ty != value.dtype:
-        raise AssertionError(f"Block element type({block.element_ty}) and value element type({value.dtype}) mismatch")
+    value = cast_to(value, block.element_ty)
     checked = checked_dimensions(boundary_check, block.shape)
     builder().emit("tt.store", (pointer.handle, value.handle), boundaryCheck=checked, **attributes)

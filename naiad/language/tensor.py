@@ -5,7 +5,7 @@ Its operators are attached by operators.py, its methods by the functions that `@
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from naiad.language.builder import Handle, builder
 from naiad.language.constexpr import constexpr
@@ -19,6 +19,37 @@ T = TypeVar("T")
 
 class tensor(base_value):
     """`handle` belongs to the builder at work; `dtype` is the type of one element, `shape` a tuple of constexpr."""
+
+    if TYPE_CHECKING:  # attached elsewhere, see above
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __rfloordiv__: Any
+        __mod__: Any
+        __rmod__: Any
+        __and__: Any
+        __rand__: Any
+        __or__: Any
+        __ror__: Any
+        __xor__: Any
+        __rxor__: Any
+        __lshift__: Any
+        __rlshift__: Any
+        __rshift__: Any
+        __rrshift__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __neg__: Any
+        __pos__: Any
+        __invert__: Any
 
     def __init__(self, handle: Handle, type: dtype) -> None:
         self.handle = handle

@@ -33,6 +33,7 @@ class Recorder:
         deprecated_fp8_dot_operand_dtypes=(),
         max_num_imprecise_acc_default=0,
         arch=90,
+        backend_name="cuda",
     ))  # fmt: skip
     ops: list[Emitted] = field(default_factory=list)
     handles: int = 0

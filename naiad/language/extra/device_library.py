@@ -1,11 +1,15 @@
-"""Makes the functions of a device library from its table, each on its first use."""
+"""Makes the functions of a device library from its table, each on its first use.
+
+GPUs call the library by its symbols. The CPU and the interpreter have none, and compute the same functions (portable/).
+"""
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from naiad.language.builtin import builtin
-from naiad.language.external import Symbols, call_symbol
+from naiad.language.casts import cast_to
+from naiad.language.external import Symbols, call_symbol, resolve
 from naiad.language.extra.symbols import Row, amd, nvidia
 from naiad.language.promotion import to_tensor
 from naiad.language.tensor import tensor
@@ -27,21 +31,32 @@ def function(name: str, library: str | None) -> Callable[..., tensor]:
         raise KeyError(name)
 
     def call(*args: Any) -> tensor:
-        chosen = library or _library_of_target()
-        if name not in table(chosen):
-            raise NotImplementedError(f"libdevice.{name} does not exist on {chosen}")
-        return call_symbol("", "", [to_tensor(a) for a in args], table(chosen)[name])
+        return _call(name, library, [to_tensor(a) for a in args])
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"`{name}` of the device library, for each element."
     return builtin(call)
 
 
-def _library_of_target() -> str:
+def _call(name: str, library: str | None, values: list[tensor]) -> tensor:
     from naiad.language.target_info import current_target
 
     target = current_target()
-    return "hip" if target is not None and target.backend == "hip" else "cuda"  # the CPU answers to libdevice's names
+    backend = "cuda" if target is None else target.backend
+    if backend not in _TABLES:
+        symbols = table("cuda").get(name) or table("hip")[name]
+        return _compute(name, values, symbols)
+    chosen = library or backend
+    if name not in table(chosen):
+        raise NotImplementedError(f"libdevice.{name} does not exist on {chosen}")
+    return call_symbol("", "", values, table(chosen)[name])
+
+
+def _compute(name: str, values: list[tensor], symbols: Symbols) -> tensor:
+    from naiad.language.extra.portable import FUNCTIONS  # not imported until one is called
+
+    values, _, result = resolve(values, symbols)
+    return cast_to(FUNCTIONS[name](*values), result)
 
 
 def names(library: str | None) -> list[str]:

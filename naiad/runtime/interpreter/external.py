@@ -1,0 +1,34 @@
+"""Functions of C's math library, called for each element through ctypes."""
+
+import ctypes
+import ctypes.util
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from naiad.errors import InterpreterError
+from naiad.language.types import dtype
+from naiad.runtime.interpreter.tiles import Tile
+
+_C_TYPES = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int32": ctypes.c_int32, "int64": ctypes.c_int64}
+
+
+@cache
+def _function(symbol: str, result: str, arguments: tuple[str, ...]) -> Callable[..., Any]:
+    found = getattr(ctypes.CDLL(ctypes.util.find_library("m")), symbol, None)
+    if found is None or result not in _C_TYPES or not set(arguments) <= set(_C_TYPES):
+        raise InterpreterError(f"the interpreter cannot call the external function {symbol}; run this kernel compiled")
+    found.restype, found.argtypes = _C_TYPES[result], [_C_TYPES[a] for a in arguments]
+    return found
+
+
+def external(builder: Any, operands: Sequence[Tile], type: dtype, *, symbol: str, **attributes: Any) -> Tile:
+    """`symbol` of libm on each element."""
+    element = builder.element(type)
+    function = _function(symbol, element.name, tuple(tile.dtype.name for tile in operands))
+    return np.asarray(np.vectorize(function, otypes=[element])(*operands))
+
+
+RULES = {"tt.extern_elementwise": external}
