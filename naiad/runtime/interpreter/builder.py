@@ -13,7 +13,19 @@ import numpy as np
 from naiad.errors import InterpreterError
 from naiad.language.builder import Body
 from naiad.language.types import dtype
-from naiad.runtime.interpreter import atomics, debug, descriptors, dot, elementwise, make, memory, reduce, shape, sort
+from naiad.runtime.interpreter import (
+    atomics,
+    debug,
+    descriptors,
+    dot,
+    elementwise,
+    external,
+    make,
+    memory,
+    reduce,
+    shape,
+    sort,
+)
 from naiad.runtime.interpreter.errors import NotOneNumber
 from naiad.runtime.interpreter.mapped import Buffers
 from naiad.runtime.interpreter.tiles import LIFTED, Tile, element_of, filled, shape_of
@@ -23,6 +35,7 @@ Rule = Callable[..., Any]
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
+    **external.RULES,
     **make.RULES,
     **shape.RULES,
     **memory.RULES,
