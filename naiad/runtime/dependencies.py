@@ -67,7 +67,7 @@ class Dependencies(ast.NodeVisitor):
 
     def record(self, value: Any, name: str, scope: dict[str, Any] | None) -> Any:
         """Notes what `value` means for the kernel, and gives it back."""
-        if isinstance(value, ModuleType) or value is None or is_builtin(value) or _is_own(value):
+        if isinstance(value, ModuleType) or value is None or _is_own(value):
             return value
         value = _unwrapped(value)
         if getattr(value, "__triton_aggregate__", False):
@@ -75,6 +75,8 @@ class Dependencies(ast.NodeVisitor):
                 self.record(part, name, None)
         elif hasattr(value, "cache_key"):
             self.depend(value)
+        elif is_builtin(value):
+            pass
         elif callable(value) and not isinstance(value, type | constexpr):
             if name not in BUILTINS and not inspect.isbuiltin(value):
                 raise RuntimeError(f"Unsupported function referenced: {value}; a kernel calls @jit functions")

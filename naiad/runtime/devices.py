@@ -4,11 +4,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import naiad.backends.cpu.compiler
+import naiad.backends.cpu.device
+import naiad.runtime.native  # noqa: F401  (with the decorator, not with the first launches)
 from naiad import knobs
 from naiad.backends import backends, find
 from naiad.backends.arguments import device_of, is_array
 from naiad.backends.base import GPUTarget
-from naiad.backends.cpu import compiler, device  # noqa: F401  (with the decorator, not with the first launch)
 from naiad.backends.driver import driver, driver_for
 from naiad.compiler.compiler import ASTSource, compile, get_cache_key
 from naiad.language.function import Function

@@ -42,6 +42,10 @@ class TensorWrapper:
         self.device = base.device
         self.shape = base.shape
 
+    @property
+    def is_cpu(self) -> bool:
+        return getattr(self.base, "is_cpu", True)
+
     def data_ptr(self) -> int:
         return self.base.data_ptr()
 

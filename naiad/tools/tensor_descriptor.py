@@ -46,6 +46,10 @@ class TensorDescriptor:
         if self.padding == "nan":
             assert "float" in str(self.base.dtype), "Padding option `nan` is only supported for floating point tensors"
 
+    @property
+    def is_cpu(self) -> bool:
+        return getattr(self.base, "is_cpu", True)
+
     @staticmethod
     def from_tensor(
         tensor: Any, block_shape: Sequence[int], padding: str = "zero", round_f32_to_tf32: bool = False

@@ -4,7 +4,6 @@ import functools
 import mmap
 import os
 import sys
-import sysconfig
 
 
 def is_linux() -> bool:
@@ -26,6 +25,6 @@ def has_native_pool() -> bool:
 @functools.cache
 def has_native_launcher() -> bool:
     """The launcher reads CPython's objects in place: reference count, type, value, as builds with the GIL have them."""
-    standard = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    standard = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
     plain = not hasattr(sys, "gettotalrefcount") and object.__basicsize__ == 16
     return elf_machine() != 0 and standard and plain and (3, 11) <= sys.version_info[:2] <= (3, 14)
