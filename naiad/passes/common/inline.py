@@ -50,7 +50,7 @@ class _Inliner:
 
     def _flatten(self, name: str, callers: tuple[str, ...]) -> None:
         if name in callers:
-            raise RuntimeError(f"@{name} calls itself: {' -> '.join((*callers, name))}")
+            raise RuntimeError(f"@{name} calls itself: {' -> '.join(f'@{n}' for n in (*callers, name))}")
         if name in self.done:
             return
         for call in self.calls[name]:

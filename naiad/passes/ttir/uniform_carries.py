@@ -109,8 +109,14 @@ def _step(value: SSAValue, block: Block) -> tuple[type[Operation], SSAValue, SSA
         return AddPtrOp, op.ptr, op.offset
     if isinstance(op, AddIOp) and op.parent is block:
         lhs, rhs = op._operands
-        return (AddIOp, lhs, rhs) if not _is_uniform(lhs) else (AddIOp, rhs, lhs)
+        swap = _is_uniform(lhs) or (not _is_uniform(rhs) and not _is_of(lhs, block) and _is_of(rhs, block))
+        return (AddIOp, rhs, lhs) if swap else (AddIOp, lhs, rhs)
     return None
+
+
+def _is_of(value: SSAValue, block: Block) -> bool:
+    """Whether a value is an argument of `block` or made in it."""
+    return value.owner is block or (isinstance(value.owner, Operation) and value.owner.parent is block)
 
 
 def _is_uniform(value: SSAValue) -> bool:
