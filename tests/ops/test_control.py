@@ -144,3 +144,26 @@ def test_store_shifted_over_its_own_source() -> None:
     want = np.concatenate([x[:1], x[:64]])
     overlap_kernel[(1,)](x, 64)
     np.testing.assert_array_equal(x, want)
+
+
+@triton.jit
+def locked_kernel(x_ptr, total_ptr, lock_ptr, count_ptr, N: tl.constexpr):
+    """Each program adds its row to one row in memory, one at a time."""
+    at = tl.arange(0, N)
+    row = tl.load(x_ptr + tl.program_id(0) * N + at)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    if tl.load(count_ptr) == 0:
+        tl.atomic_xchg(count_ptr, 1)
+    else:
+        row += tl.load(total_ptr + at)
+    tl.store(total_ptr + at, row)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock_ptr, 0)
+
+
+def test_a_lock_guards_plain_stores() -> None:
+    x = np.random.default_rng(0).standard_normal((1024, 4096)).astype(np.float32)
+    total, lock, count = np.full(4096, np.nan, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    locked_kernel[(1024,)](x, total, lock, count, 4096)
+    np.testing.assert_allclose(total, x.sum(0, dtype=np.float64), rtol=1e-3, atol=1e-3)

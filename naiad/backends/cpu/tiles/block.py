@@ -18,7 +18,7 @@ Rule = Callable[[Tiles, Operation], None]
 ROOTS: dict[str, Rule] = {}
 """Op name -> how it is done; `lower.py` fills it in, since rules for loops call back to this file."""
 
-TERMINATORS = frozenset({"scf.yield", "scf.condition", "tt.return"})
+TERMINATORS = frozenset({"scf.yield", "scf.condition", "tt.return", "tt.map_elementwise.return"})
 
 
 def lower_block(tiles: Tiles, block: Block) -> None:

@@ -25,8 +25,11 @@ CHEAP = 14.0
 
 
 def can_stream(tiles: Tiles, stores: Sequence[Operation], plan: Shape) -> bool:
-    """Whether the stores are contiguous along the lanes, short enough to be written twice, and their masks testable."""
-    if plan.count * 4 < tiles.target.vector_bytes or not tiles.target.is_x86:
+    """Whether the stores are contiguous along the lanes, short enough to be written twice, and their masks testable.
+
+    Not beside atomics: on x86 an atomic does not wait for streaming stores, and a lock may guard the memory.
+    """
+    if not tiles.target.is_x86 or any(w.name.startswith("tt.atomic") for w in tiles.plan.writes):
         return False
     if sum(tiles.plan.cost(s.operands[1]) for s in stores) > CHEAP:
         return False
