@@ -16,6 +16,7 @@ from naiad.backends.cpu import (
     lower_divide,
     lower_dot,
     lower_elementwise,
+    lower_external,
     lower_math,
     lower_memory,
     lower_sort,
@@ -44,6 +45,7 @@ RULES = Rules.of(
     lower_divide.rules,
     lower_dot.rules,
     lower_math.rules,
+    lower_external.rules,
     lower_sort.rules,
     lower_transpose.rules,
 )

@@ -1,4 +1,4 @@
-"""The math dialect and external functions: our own vector formulas where there is one, else libm a lane at a time."""
+"""The math dialect: our own vector formulas where there is one, else libm a lane at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from naiad.backends.cpu import math_exp, math_log, math_trig
-from naiad.backends.cpu.kinds import Kind, kind_of
+from naiad.backends.cpu.kinds import Kind
 from naiad.backends.cpu.lower_casts import from_f32, to_f32
 from naiad.backends.cpu.math_formula import Body, function
 from naiad.backends.cpu.math_libm import by_lanes
@@ -68,25 +68,3 @@ def apply(e: CpuEmitter, name: str, kind: Kind, operands: Sequence[str]) -> str:
 def math_function(op: Operation, e: CpuEmitter) -> str:
     name = op.name[5:]
     return apply(e, NAMES.get(name, name), result_kind(op), e.all(op.operands))
-
-
-@rules.lower("tt.extern_elementwise")
-def external(op: Operation, e: CpuEmitter) -> str:
-    """A function of libm by its symbol (`tanhf`, `fmod`, `ilogbf`); ours where there is one."""
-    symbol, kind = op.properties["symbol"].data, result_kind(op)
-    kinds = [kind_of(v) for v in op.operands]
-    operands = e.all(op.operands)
-    base = symbol.removesuffix("f") if kind.element == "f32" and symbol != "erf" else symbol
-    if kind.is_float and all(k == kind for k in kinds) and base in FUNCTIONS:
-        return apply(e, base, kind, operands)
-    if any(k.is_small_float for k in (kind, *kinds)):
-        kinds, operands = widened(e, kinds, operands)
-        if kind.is_small_float:
-            return from_f32(e, kind, by_lanes(e, symbol, kind.of("f32"), operands, kinds))
-    return by_lanes(e, symbol, kind, operands, kinds)
-
-
-def widened(e: CpuEmitter, kinds: Sequence[Kind], operands: Sequence[str]) -> tuple[list[Kind], list[str]]:
-    """Small floats as f32, which C functions take."""
-    values = [to_f32(e, k, x) if k.is_small_float else x for k, x in zip(kinds, operands, strict=True)]
-    return [k.of("f32") if k.is_small_float else k for k in kinds], values
