@@ -118,7 +118,7 @@ def _in_double(f: Callable) -> Callable:
 
 SIGNED: dict[str, Callable] = {
     "arith.divsi": _divide, "arith.remsi": _remainder, "arith.floordivsi": np.floor_divide,
-    "arith.ceildivsi": lambda a, b: (-np.floor_divide(-a, b)).astype(a.dtype), "arith.maxsi": np.maximum,
+    "arith.ceildivsi": lambda a, b: np.floor_divide(a, b) + (np.remainder(a, b) != 0), "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum, "arith.shrsi": _shift_right, "math.absi": np.abs,
 }  # fmt: skip
 UNSIGNED: dict[str, Callable] = {
