@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["axis_bits", "broadcast_target", "first_slots", "pure_along", "scan_slots", "transposed", "warp_slots",
+__all__ = ["axis_bits", "broadcast_target", "first_slots", "pure_along", "register_run", "scan_slots", "transposed", "warp_slots",
            "without_axis"]  # fmt: skip
 
 PLACES = ("register", "lane", "warp")
@@ -101,3 +101,16 @@ def transposed(layout: LinearLayout, order: tuple[int, ...]) -> LinearLayout:
     names = [f"dim{d}" for d in order]
     bases = {n: [tuple(layout.outs.unpack(c)[d] for d in names) for c in layout.bases(n)] for n in layout.ins.names}
     return LinearLayout.of(bases, sizes).ordered(list(sizes)[::-1])
+
+
+def register_run(layout: LinearLayout) -> tuple[int, int]:
+    """(dimension, n): how many registers in a row are neighbours along one dimension."""
+    for name, n in layout.outs.bits:
+        run = 0
+        for column in layout.bases("register"):
+            if run >= n or column != 1 << layout.outs.shift[name] + run:
+                break
+            run += 1
+        if run:
+            return int(name[3:]), 1 << run
+    return 0, 1

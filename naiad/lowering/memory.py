@@ -4,27 +4,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from naiad.ir.base import bits, element
-from naiad.layouts.linear import LinearLayout
+from naiad.layouts.axes import register_run
 from naiad.lowering.rules import Rules
 from naiad.lowering.target import Access
 from naiad.lowering.threads import SHARED, Threads, held_bits, llvm_type, scalar_type
 
-__all__ = ["access_vector", "broadcast_owner", "register_run", "rules"]
+__all__ = ["access_vector", "broadcast_owner", "rules"]
 
 rules = Rules()
-
-
-def register_run(layout: LinearLayout) -> tuple[int, int]:
-    """(dimension, n): how many registers in a row are neighbours along one dimension."""
-    for name, n in layout.outs.bits:
-        run = 0
-        for column in layout.bases("register"):
-            if run >= n or column != 1 << layout.outs.shift[name] + run:
-                break
-            run += 1
-        if run:
-            return int(name[3:]), 1 << run
-    return 0, 1
 
 
 def access_vector(e: Threads, ptr: SSAValue, mask: SSAValue | None) -> int:

@@ -4,10 +4,10 @@ from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.nvidia.inline import asm
 from naiad.ir.encodings import MemDescType
+from naiad.layouts.axes import register_run
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering import shared
 from naiad.lowering.convert import address
-from naiad.lowering.memory import register_run
 from naiad.lowering.rules import Rules
 from naiad.lowering.threads import GLOBAL, SHARED, Memory, Threads, held_bits, llvm_type
 

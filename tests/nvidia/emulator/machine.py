@@ -40,33 +40,35 @@ class Memory:
 
 @dataclass
 class Races:
-    """Who touched each byte of shared memory since the last barrier: warp numbers, -1 nobody, -2 several."""
+    """Which warps touched each byte of shared memory since the last barrier, a bit for each."""
 
     written: np.ndarray
     read: np.ndarray
 
     @classmethod
     def of(cls, size: int) -> "Races":
-        return cls(np.full(size, -1, np.int32), np.full(size, -1, np.int32))
+        return cls(np.zeros(size, np.uint64), np.zeros(size, np.uint64))
 
     def clear(self) -> None:
-        self.written.fill(-1)
-        self.read.fill(-1)
+        self.written.fill(0)
+        self.read.fill(0)
 
     def on_read(self, places: np.ndarray, warps: np.ndarray) -> None:
-        owner = self.written[places]
-        if np.any((owner != -1) & (owner != warps[:, None])):
+        """A warp may read what it wrote itself, also where others have written the same value."""
+        mine = np.broadcast_to(np.uint64(1) << warps.astype(np.uint64)[:, None], places.shape)
+        writers = self.written[places]
+        if np.any((writers != 0) & (writers & mine == 0)):
             raise EmulationError("shared memory is read without a barrier after another warp wrote it")
-        before = self.read[places]
-        self.read[places] = np.where((before == -1) | (before == warps[:, None]), warps[:, None], -2)
+        np.bitwise_or.at(self.read, places, mine)
 
     def on_write(self, places: np.ndarray, warps: np.ndarray, same: np.ndarray) -> None:
-        reader, owner = self.read[places], self.written[places]
-        if np.any((reader != -1) & (reader != warps[:, None]) & ~same):
+        """same: where the value that is written is there already."""
+        mine = np.broadcast_to(np.uint64(1) << warps.astype(np.uint64)[:, None], places.shape)
+        if np.any((self.read[places] & ~mine != 0) & ~same):
             raise EmulationError("shared memory is overwritten without a barrier after another warp read it")
-        if np.any((owner != -1) & (owner != warps[:, None]) & ~same):
+        if np.any((self.written[places] & ~mine != 0) & ~same):
             raise EmulationError("two warps write one place in shared memory without a barrier between them")
-        self.written[places] = np.broadcast_to(warps[:, None], places.shape)
+        np.bitwise_or.at(self.written, places, mine)
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Passes from ttir to ttgir, and on ttgir: layouts, conversions, matrix instructions, software pipelining."""

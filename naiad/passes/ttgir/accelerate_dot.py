@@ -1,0 +1,110 @@
+"""Which layout the result of each dot has: that of a matrix instruction where there is one, else a box per thread."""
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from naiad.ir.base import bits, element, shape
+from naiad.layouts.distributed import Blocked, Distributed
+from naiad.layouts.mma import NvidiaMma
+
+__all__ = ["dot_layouts", "has_matrix_instruction"]
+
+SMALL = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+
+
+def has_matrix_instruction(op: Operation, fp8: bool) -> bool:
+    """Whether mma.sync computes a dot with its types and precision."""
+    a, b, c = (element(o.type) for o in op.operands)
+    precision = op.properties.get("inputPrecision")
+    if c.name == "f32" and a.name == b.name == "f32":
+        return precision is None or precision.data == "tf32"
+    if "f8" in a.name or "f8" in b.name:
+        return fp8 and a.name in SMALL and b.name in SMALL and "f8" in a.name and "f8" in b.name and c.name == "f32"
+    if a.name == b.name and a.name in SMALL:
+        return c.name == "f32" or (a.name == c.name == "f16")
+    return a == b and bits(a) == 8 and not a.name.startswith("f") and c.name == "i32"
+
+
+def is_large_enough(op: Operation) -> bool:
+    """Whether every dimension fills a fragment."""
+    *_, m, n = shape(op.results[0].type)
+    k = shape(op.operands[0].type)[-1]
+    return m >= 16 and n >= 8 and k * bits(op.operands[0].type) >= 256
+
+
+def feeds_dot(value: SSAValue, seen: set[SSAValue]) -> bool:
+    """Whether a value reaches an operand of another dot in the same turn of a loop."""
+    if value in seen:
+        return False
+    seen.add(value)
+    for use in value.uses:
+        if use.operation.name == "tt.dot" and use.index < 2:
+            return True
+        if use.operation.name != "tt.dot" and any(
+            isinstance(r.type, TensorType) and feeds_dot(r, seen) for r in use.operation.results
+        ):
+            return True
+    return False
+
+
+def is_chained(op: Operation) -> bool:
+    """Whether a dot makes, or takes, an operand of another: then warps must not share rows."""
+    if feeds_dot(op.results[0], set()):
+        return True
+    seen: set[Operation] = set()
+    work = [o.owner for o in op.operands[:2]]
+    while work:
+        owner = work.pop()
+        if not isinstance(owner, Operation) or owner in seen:
+            continue
+        if owner.name == "tt.dot":
+            return True
+        seen.add(owner)
+        if len(seen) < 200:
+            work += [o.owner for o in owner.operands]
+    return False
+
+
+def warps_over(rows: int, columns: int, warps: int) -> tuple[int, int]:
+    """Deals warps over rows and columns of a tile so that each one's share is as square as fragments allow."""
+    down, across = 1, 1
+    while down * across < warps:
+        if rows // (16 * down) >= columns // (16 * across) and 16 * down < rows:
+            down *= 2
+        else:
+            across *= 2
+    return down, across
+
+
+def mma_layout(op: Operation, warps: int) -> NvidiaMma:
+    *batch, m, n = shape(op.results[0].type)
+    ones = (1,) * len(batch)
+    if batch:
+        spread = min(warps, batch[0])
+        return NvidiaMma((2, 0), (spread, *warps_over(m, n, warps // spread)), (1, 16, 8))
+    dealt = (warps, 1) if is_chained(op) else warps_over(m, n, warps)
+    return NvidiaMma((2, 0), (*ones, *dealt), (*ones, 16, 8))
+
+
+def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
+    """For multiply-adds per element: up to 4 x 4 elements a thread, so that operands are used more than once."""
+    sizes = shape(op.results[0].type)
+    count = 1
+    for size in sizes:
+        count *= size
+    share = max(1, count // (warps * lanes))
+    per_thread = [1] * len(sizes)
+    for d in (-1, -2):
+        while per_thread[d] < 4 and per_thread[d] < sizes[d] and per_thread[-1] * per_thread[-2] < share:
+            per_thread[d] *= 2
+    return Blocked.default(sizes, warps, lanes, per_thread)
+
+
+def dot_layouts(function: Operation, warps: int, lanes: int = 32, fp8: bool = False) -> dict[Operation, Distributed]:
+    """The layout of the result of every dot."""
+    out: dict[Operation, Distributed] = {}
+    for op in function.walk():
+        if op.name == "tt.dot":
+            fits = has_matrix_instruction(op, fp8) and is_large_enough(op)
+            out[op] = mma_layout(op, warps) if fits else box_layout(op, warps, lanes)
+    return out
