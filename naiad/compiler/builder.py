@@ -21,7 +21,7 @@ from xdsl.irdl import AttrSizedOperandSegments
 from naiad.compiler.ir_types import ir_type
 from naiad.ir.attributes import attribute
 from naiad.ir.base import int_attr, segments
-from naiad.ir.constants import value_attribute
+from naiad.ir.constants import number, value_attribute
 from naiad.ir.registry import OPS
 from naiad.language.builder import Body
 
@@ -128,6 +128,10 @@ class IRBuilder:
         )
         self.block.add_op(made)
         return made
+
+    def known(self, handle: SSAValue) -> int | float | bool | None:
+        """The number that a handle is, where it is a constant."""
+        return number(handle)
 
     def annotate(self, handle: SSAValue, name: str, values: Sequence[int]) -> None:
         """Notes what the author promises of a value: on the op that makes it, or on the function's argument."""

@@ -257,6 +257,16 @@ def store_tensor_descriptor(desc: tensor_descriptor_base, offsets: Any, value: A
     desc.store(offsets, value)
 
 
+def _known(value: Any) -> Any:
+    """The number that a value certainly is, also where a launch's argument was folded into the kernel; else the value."""
+    if not isinstance(value, tensor):
+        return value
+    if hasattr(builder(), "concrete"):
+        return int(value)
+    number = builder().known(value.handle)  # type: ignore[attr-defined]
+    return value if number is None else number
+
+
 @builtin
 def make_tensor_descriptor(
     base: tensor, shape: Any, strides: Any, block_shape: Any, padding_option: str = "zero"
@@ -294,5 +304,5 @@ def _check_extents(base: Any, shape: Sequence[Any], strides: Sequence[Any], bloc
             "Descriptor block shape must have at least 16 bytes in the last dimension, "
             f"but got {block[-1]} * {width} = {block[-1] * width} bytes"
         )
-    if not isinstance(strides[-1], int) or strides[-1] != 1:
+    if _known(strides[-1]) != 1:
         raise ValueError(f"Tensor descriptor last dim must be 1 but got {strides[-1]}")

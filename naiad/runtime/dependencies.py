@@ -72,7 +72,7 @@ class Dependencies(ast.NodeVisitor):
         value = _unwrapped(value)
         if getattr(value, "__triton_aggregate__", False):
             for part in value.hash_attrs:
-                self.record(part, name, None)
+                self.record(part.__func__ if isinstance(part, staticmethod) else part, name, None)
         elif hasattr(value, "cache_key"):
             self.depend(value)
         elif is_builtin(value):
