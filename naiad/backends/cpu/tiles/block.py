@@ -9,7 +9,7 @@ from naiad.backends.cpu.tiles.lanes import scalar_op
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile, is_virtual
 from naiad.backends.cpu.tiles.store import lower_stores, stored
 from naiad.backends.cpu.tiles.tiles import Tiles
-from naiad.backends.cpu.tiles.writer import Facts
+from naiad.backends.cpu.tiles.facts import Facts
 from naiad.errors import UnsupportedLanguageConstruct
 from naiad.ir import ttc
 from naiad.ir.base import segments, shape
@@ -120,7 +120,7 @@ def note_hints(tiles: Tiles, op: Operation) -> None:
     value = tiles.scalars[op.results[0]]
     divisor = next(iter(_numbers(hint)), 1)
     known = tiles.w.known(value)
-    tiles.w.facts[value] = Facts(max(known.divisor, divisor & -divisor), known.nonnegative)
+    tiles.w.facts[value] = Facts(max(known.divisor, divisor & -divisor), known.signs)
 
 
 def _numbers(attr) -> Sequence[int]:

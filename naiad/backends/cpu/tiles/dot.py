@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import AnyFloat, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.backends.cpu.microkernel import DotPlan, dot_plan
+from naiad.backends.cpu.tiles.guard import guarded
 from naiad.backends.cpu.tiles.index import Index, along, uniform
 from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_vector, elementwise
 from naiad.backends.cpu.tiles.memory import store_lanes
@@ -184,7 +185,7 @@ def _pack(tiles: Tiles, b: SSAValue, at: Sequence[SSAValue], buffer: Buffer, pla
     if nest.dim == len(batch) and k >= 8 and plan.nr >= 8 and transposable:
         _pack_columns(tiles, b, at, base, plan)
     else:
-        _pack_rows(tiles, b, at, base, plan)
+        guarded(tiles, lambda: _pack_rows(tiles, b, at, base, plan))
 
 
 def _pack_rows(tiles: Tiles, b: SSAValue, at: Sequence[SSAValue], base: SSAValue, plan: DotPlan) -> None:

@@ -209,7 +209,7 @@ def _aligned(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SS
     if not isinstance(source, Affine) or w.constants.get(source.step) != 1 or not isinstance(divisor, Uniform):
         return None
     start, size = w.known(source.base), w.known(divisor.value)
-    if start.divisor % count or size.divisor % count or not start.nonnegative:
+    if start.divisor % count or size.divisor % count or not w.take_nonnegative(source.base):
         return None
     return source.base, w.widen(divisor.value)
 

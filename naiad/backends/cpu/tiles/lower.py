@@ -8,11 +8,12 @@ from naiad.backends.cpu.tiles import block, roots, views
 from naiad.backends.cpu.tiles.block import lower_block
 from naiad.backends.cpu.tiles.control import lower_for, lower_if, lower_while
 from naiad.backends.cpu.tiles.dot import lower_dot
+from naiad.backends.cpu.tiles.facts import Facts
 from naiad.backends.cpu.tiles.plan import Plan
 from naiad.backends.cpu.tiles.reduce import lower_reduce
 from naiad.backends.cpu.tiles.scan import lower_scan
 from naiad.backends.cpu.tiles.tiles import Tiles
-from naiad.backends.cpu.tiles.writer import Facts, Writer
+from naiad.backends.cpu.tiles.writer import Writer
 from naiad.ir.registry import OPS
 
 block.ROOTS.update(
@@ -55,4 +56,4 @@ def _note_arguments(tiles: Tiles, function: Operation, entry: Block) -> None:
     for argument, attributes in zip(entry.args, given or (), strict=False):
         hint = attributes.data.get("tt.divisibility")
         if hint is not None and isinstance(argument.type, IntegerType):
-            tiles.w.facts[argument] = Facts(hint.value.data, False)
+            tiles.w.facts[argument] = Facts(hint.value.data, frozenset((argument,)))

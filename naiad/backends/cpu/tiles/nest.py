@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from naiad.backends.cpu.tiles.guard import guarded
 from naiad.backends.cpu.tiles.index import Index, along
 from naiad.backends.cpu.tiles.lanes import Uniform
 from naiad.backends.cpu.tiles.plan import is_virtual
@@ -85,6 +86,10 @@ def walk(tiles: Tiles, plan: Shape, body: Body, unroll: int = 1) -> None:
 
 def walk_rows(tiles: Tiles, plan: Shape, body: Callable[[list], None]) -> None:
     """Calls `body` with the index of each run along the lanes' dimension, which is 0 along that one."""
+    guarded(tiles, lambda: _walk_rows(tiles, plan, body))
+
+
+def _walk_rows(tiles: Tiles, plan: Shape, body: Callable[[list], None]) -> None:
     w = tiles.w
     with w.nest(), ExitStack() as loops:
         index = [Uniform(w.index(0))] * len(plan.sizes)

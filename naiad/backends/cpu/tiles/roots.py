@@ -16,7 +16,7 @@ from naiad.backends.cpu.tiles.nest import Shape, plan_nest, walk
 from naiad.backends.cpu.tiles.plan import is_tile
 from naiad.backends.cpu.tiles.store import store_tiles, stored
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
-from naiad.backends.cpu.tiles.writer import Facts
+from naiad.backends.cpu.tiles.facts import Facts
 from naiad.ir import ttc
 from naiad.ir.attributes import KeywordAttr
 from naiad.ir.base import element, int_attr, segments, shape
@@ -24,7 +24,7 @@ from naiad.ir.base import element, int_attr, segments, shape
 
 def program_id(tiles: Tiles, op: Operation) -> None:
     value = tiles.w.pure(op.name, (), op.results[0].type, **op.properties)
-    tiles.w.facts[value] = Facts(1, True)
+    tiles.w.facts[value] = Facts(1, frozenset())
     tiles.scalars[op.results[0]] = value
 
 
@@ -309,7 +309,14 @@ def assert_(tiles: Tiles, op: Operation) -> None:
 
 
 def assume(tiles: Tiles, op: Operation) -> None:
-    """Says nothing that this backend uses."""
+    """`x >= 0` and `x > 0` make the sign of x known; all else says nothing that this backend uses."""
+    compare = op.operands[0].owner
+    if not isinstance(compare, Operation) or compare.name != "arith.cmpi":
+        return
+    value, least = (tiles.scalar(o) for o in compare.operands)
+    predicate = compare.properties["predicate"].data  # type: ignore[attr-defined]
+    if predicate in ("sge", "sgt") and tiles.w.constants.get(least, -1) >= 0:
+        tiles.w.facts[value] = Facts(tiles.w.known(value).divisor, frozenset())
 
 
 ROOTS = {

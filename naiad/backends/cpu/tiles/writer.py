@@ -6,7 +6,6 @@ That is common subexpression elimination and loop-invariant code motion by const
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import gcd
 from typing import Any
 
 from xdsl.dialects import scf
@@ -24,23 +23,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from naiad.backends.cpu.tiles.facts import RULES, Facts, of_constant, unknown
 from naiad.ir import ttc
 from naiad.ir.attributes import attribute
 from naiad.ir.base import element, int_attr, vector
 from naiad.ir.registry import OPS, make_op
 from naiad.ir.types import pointer
-
-MANY = 1 << 30
-"""The divisor of zero, near enough."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a scalar integer: a power of two that divides it, and whether it is never negative."""
-
-    divisor: int = 1
-    nonnegative: bool = False
-
 
 @dataclass
 class Level:
@@ -70,6 +58,7 @@ class Writer:
         self.offsets: dict[SSAValue, tuple[SSAValue, int]] = {}  # value or pointer -> what it is a constant away from
         self.location: LocationAttr = UNKNOWN_LOC
         self.floor = 0  # loads of the nest that is being written may be hoisted to this level
+        self.guards: dict[SSAValue, None] | None = None  # scalars taken not to be negative in what is being written
 
     # ---- placing ops -------------------------------------------------------------------------------------------------
 
@@ -152,13 +141,21 @@ class Writer:
         """Records the value of a constant."""
         self.constants[result] = value
         if isinstance(value, int):
-            self.facts[result] = Facts((value & -value) or MANY, value >= 0)
+            self.facts[result] = of_constant(value, result)
 
     def index(self, value: int) -> SSAValue:
         return self.constant(value, i64)
 
     def known(self, value: SSAValue) -> Facts:
-        return self.facts.get(value, Facts())
+        return self.facts.get(value) or unknown(value)
+
+    def take_nonnegative(self, value: SSAValue) -> bool:
+        """Whether `value` may be taken not to be negative: it is known, or what is being written is guarded."""
+        signs = self.known(value).signs
+        if signs and self.guards is not None and all(self.depths.get(s, 0) < self.floor for s in signs):
+            self.guards.update(dict.fromkeys(signs))
+            return True
+        return not signs
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a + b, both i64."""
@@ -204,8 +201,8 @@ class Writer:
     def integer(self, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """A pure op on two scalar integers of one type, with the facts that follow."""
         result = self.pure(name, (a, b), a.type)
-        if result not in self.facts and (rule := FACTS.get(name)):
-            self.facts[result] = rule(self.known(a), self.known(b))
+        if result not in self.facts and (rule := RULES.get(name)):
+            self.facts[result] = rule(self.known(a), self.known(b), result)
         return result
 
     def widen(self, value: SSAValue) -> SSAValue:
@@ -304,7 +301,7 @@ class Writer:
         block = Block(arg_types=[low.type, *(c.type for c in carried)])
         made = Loop(block.args[0], block.args[1:])
         a, b = self.known(low), self.known(step)
-        self.facts[made.index] = Facts(min(a.divisor, b.divisor), a.nonnegative and b.nonnegative)
+        self.facts[made.index] = Facts(min(a.divisor, b.divisor), a.signs | b.signs)
         with self.inside(block):
             yield made
             block.add_op(scf.YieldOp(*made.next))
@@ -330,22 +327,3 @@ class Loop:
     next: Sequence[SSAValue] = ()
     results: Sequence[SSAValue] = ()
 
-
-def _product(a: Facts, b: Facts) -> Facts:
-    return Facts(min(a.divisor * b.divisor, MANY), a.nonnegative and b.nonnegative)
-
-
-def _sum(a: Facts, b: Facts) -> Facts:
-    return Facts(gcd(a.divisor, b.divisor), a.nonnegative and b.nonnegative)
-
-
-FACTS = {
-    "arith.addi": _sum,
-    "arith.subi": lambda a, b: Facts(gcd(a.divisor, b.divisor)),
-    "arith.muli": _product,
-    "arith.remsi": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative),
-    "arith.remui": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative),
-    "arith.divsi": lambda a, b: Facts(1, a.nonnegative and b.nonnegative),
-    "arith.minsi": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative and b.nonnegative),
-    "arith.maxsi": lambda a, b: Facts(gcd(a.divisor, b.divisor), a.nonnegative or b.nonnegative),
-}
