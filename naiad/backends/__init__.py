@@ -19,7 +19,10 @@ class Backend:
 
 
 # name -> ("module:class" of the compiler, of the driver); a GPU stands before the CPU.
-IN_TREE = {"cpu": ("naiad.backends.cpu.compiler:CPUBackend", "naiad.backends.cpu.device:CPUDriver")}
+IN_TREE = {
+    "nvidia": ("naiad.backends.nvidia.compiler:NvidiaBackend", "naiad.backends.nvidia.driver:NvidiaDriver"),
+    "cpu": ("naiad.backends.cpu.compiler:CPUBackend", "naiad.backends.cpu.device:CPUDriver"),
+}
 
 
 class Backends(Mapping[str, Backend]):

@@ -1,0 +1,134 @@
+"""The NVIDIA backend: ttir -> ttgir -> LLVM text -> PTX -> cubin. Needs no GPU, and ptxas for the last stage only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from naiad.backends.base import BaseBackend, GPUTarget, Language, Stage
+
+__all__ = ["NvidiaBackend", "NvidiaOptions"]
+
+
+@dataclass(frozen=True)
+class NvidiaOptions:
+    """The keywords of a launch that mean something on NVIDIA GPUs."""
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = 32
+    maxnreg: int | None = None
+    debug: bool = False
+    sanitize_overflow: bool = False
+    enable_fp_fusion: bool = True
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    max_num_imprecise_acc_default: int = 0
+    default_dot_input_precision: str = "tf32"
+    allowed_dot_input_precisions: tuple[str, ...] = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e4b15", "fp8e4nv", "fp8e5")
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    extern_libs: tuple[tuple[str, str], ...] = ()
+    ir_override: str | None = None
+    arch: str | None = None
+    backend_name: str = "cuda"
+
+    def __post_init__(self) -> None:
+        if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
+            raise ValueError(f"num_warps must be a power of 2, got {self.num_warps}")
+        if self.num_ctas != 1:
+            raise ValueError("clusters (num_ctas > 1) are not supported yet: use num_ctas=1")
+
+    def hash(self) -> str:
+        return repr(self)
+
+
+class NvidiaBackend(BaseBackend):
+    """Compiles for the compute capability `target.arch`: 80, 86, 89, 90, 100, 120."""
+
+    binary_ext: ClassVar[str] = "cubin"
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return target.backend == "cuda"
+
+    def hash(self) -> str:
+        from naiad.backends.nvidia.tools import find_ptxas, ptxas_version
+
+        path = find_ptxas()
+        return f"naiad-cuda-{self.target.arch}-ptxas-{ptxas_version(path) if path else 'none'}"
+
+    def parse_options(self, options: dict[str, Any]) -> NvidiaOptions:
+        known = {f.name for f in fields(NvidiaOptions)}
+        given = {name: value for name, value in options.items() if name in known and value is not None}
+        if isinstance(libs := given.get("extern_libs"), dict):
+            given["extern_libs"] = tuple(libs.items())
+        if given.get("debug"):
+            given.setdefault("sanitize_overflow", True)
+        return NvidiaOptions(**given)
+
+    def get_module_map(self) -> dict[str, Any]:
+        return {}
+
+    def add_stages(self, stages: dict[str, Stage], options: NvidiaOptions, language: Language = Language.TRITON) -> None:
+        stages["ttir"] = self.make_ttir
+        stages["ttgir"] = lambda module, metadata: self.make_ttgir(module, metadata, options)
+        stages["llir"] = lambda module, metadata: self.make_llir(module, metadata, options)
+        stages["ptx"] = self.make_ptx
+        stages["cubin"] = self.make_cubin
+
+    @property
+    def gpu(self) -> Any:
+        from naiad.backends.nvidia.target import target_of
+
+        return target_of(int(self.target.arch))
+
+    def make_ttir(self, module: Any, metadata: dict[str, Any]) -> Any:
+        """The common passes; block pointers and descriptors become plain pointers."""
+        from naiad.passes.ttir import POINTERS
+
+        POINTERS.run(module)
+        return module
+
+    def make_ttgir(self, module: Any, metadata: dict[str, Any], options: NvidiaOptions) -> Any:
+        """Layouts, and the passes that need them."""
+        from naiad.backends.nvidia.pipeline import ttgir_pipeline
+
+        made = module.clone()
+        ttgir_pipeline(self.gpu, options).run(made)
+        return made
+
+    def make_llir(self, module: Any, metadata: dict[str, Any], options: NvidiaOptions) -> str:
+        from naiad.backends.nvidia.lower import lower_module
+
+        lowered = lower_module(module.clone(), self.gpu, warps_of(module) or options.num_warps, options)
+        metadata["name"], metadata["shared"] = lowered.name, lowered.shared
+        metadata["num_warps"] = warps_of(module) or options.num_warps
+        return lowered.text
+
+    def make_ptx(self, text: str, metadata: dict[str, Any]) -> str:
+        from naiad.backends.nvidia.toolchain import ptx_text
+
+        return ptx_text(text, self.gpu)
+
+    def make_cubin(self, ptx: str, metadata: dict[str, Any]) -> bytes:
+        """Assembled by ptxas; without it, the PTX itself, which the driver compiles when it is loaded."""
+        from naiad.backends.nvidia.tools import assemble, find_ptxas
+
+        if find_ptxas() is None:
+            return ptx.encode() + b"\0"
+        return assemble(ptx, self.gpu)[0]
+
+    def derive(self, name: str, asm: Mapping[str, Any], metadata: Any) -> str | bytes | None:
+        """`sass`: the machine code as text, by nvdisasm."""
+        if name != "sass":
+            return None
+        from naiad.backends.nvidia.tools import disassemble
+
+        return disassemble(asm["cubin"])
+
+
+def warps_of(module: Any) -> int | None:
+    """The number of warps that a ttgir module says."""
+    found = module.attributes.get("ttg.num-warps")
+    return None if found is None else found.value.data

@@ -1,0 +1,98 @@
+"""The parameters of a compiled kernel: where each value is among the arguments of a launch, and how it is packed."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from naiad.backends.arguments import address
+
+__all__ = ["Parameter", "parameters_of"]
+
+CODES = {"i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u1": "?7x", "u8": "B7x", "u16": "H6x",
+         "u32": "I4x", "u64": "Q", "fp16": "e6x", "bf16": "H6x", "fp32": "f4x", "fp64": "d"}  # fmt: skip
+"""How struct packs a value into its 8 bytes."""
+
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value of the kernel: its path among the arguments, and its code for struct."""
+
+    path: Path
+    code: str
+    read: Callable[[Any], Any]
+
+    def convert(self, args: Any) -> Any:
+        """The value, as struct takes it."""
+        value = args
+        for step in self.path:
+            value = getattr(value, step) if isinstance(step, str) else value[step]
+        return self.read(value)
+
+
+def pointer(argument: Any) -> int:
+    """The address of a pointer argument; None is the null pointer, an int is an address."""
+    if argument is None or isinstance(argument, int):
+        return argument or 0
+    return address(argument)
+
+
+def bf16(value: float) -> int:
+    """The bits of a float rounded to bfloat16, to nearest even."""
+    [bits] = struct.unpack("<I", struct.pack("<f", value))
+    if value != value:
+        return 0x7FC0
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def wrapped(kind: str) -> Callable[[Any], Any]:
+    """Integers wrap to their width, as C would."""
+    bits, signed = int(kind[1:]), kind[0] == "i"
+
+    def wrap(value: Any) -> int:
+        low = int(value) & (1 << bits) - 1
+        return low - (1 << bits) if signed and low >> bits - 1 else low
+
+    return wrap
+
+
+def parameter(path: Path, kind: str) -> Parameter:
+    """The parameter of a type of a signature."""
+    if kind[0] == "*":
+        return Parameter(path, "Q", pointer)
+    if kind not in CODES:
+        raise TypeError(f"a kernel cannot take an argument of type {kind}")
+    if kind in ("i1", "u1"):
+        return Parameter(path, CODES[kind], bool)
+    if kind == "bf16":
+        return Parameter(path, CODES[kind], bf16)
+    return Parameter(path, CODES[kind], float if kind.startswith("fp") else wrapped(kind))
+
+
+def parameters_of(src: Any) -> Iterator[Parameter]:
+    """Those of a source, in the order of the kernel's; constants have none, a descriptor has several."""
+
+    def visit(path: Path, kind: Any) -> Iterator[Parameter]:
+        if isinstance(kind, tuple):
+            for i, part in enumerate(kind):
+                yield from visit((*path, i), part)
+        elif kind == "constexpr" or path in src.constants:
+            return
+        elif kind.startswith("tensordesc"):
+            yield from descriptor(path, kind)
+        else:
+            yield parameter(path, kind)
+
+    for i, kind in enumerate(src.signature.values()):
+        yield from visit((i,), kind)
+
+
+def descriptor(path: Path, kind: str) -> Iterator[Parameter]:
+    """A descriptor's parameters: base, sizes (i32), strides (i64)."""
+    rank = kind.count(",", kind.index("["), kind.index("]")) + 1
+    yield parameter((*path, "base"), "*i8")
+    for name, word in (("shape", "i32"), ("strides", "i64")):
+        for i in range(rank):
+            yield parameter((*path, name, i), word)

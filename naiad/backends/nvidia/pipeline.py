@@ -1,0 +1,41 @@
+"""The passes from ttir to ttgir, for one GPU and the options of one kernel."""
+
+from typing import Any
+
+from naiad.backends.nvidia.target import Nvidia
+from naiad.passes.common.cse import CommonSubexpressions
+from naiad.passes.common.dce import DeadCode
+from naiad.passes.common.licm import HoistInvariants
+from naiad.passes.pipeline import Order, Pipeline
+from naiad.passes.ttgir.assign_layouts import AssignLayouts
+from naiad.passes.ttgir.dot_operands import DotOperands
+from naiad.passes.ttgir.pipeline_loops import PipelineLoops
+from naiad.passes.ttgir.remove_conversions import RemoveConversions
+
+__all__ = ["ttgir_pipeline"]
+
+ORDER = (
+    Order("ttg-assign-layouts", "ttg-remove-conversions", "there are no conversions before there are layouts"),
+    Order("ttg-remove-conversions", "ttg-dot-operands", "joined conversions become one allocation"),
+    Order("ttg-dot-operands", "ttg-pipeline-loops", "the buffers are laid out as the operands want them"),
+)
+
+
+def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
+    """What turns ttir into ttgir for `gpu`."""
+    layouts = AssignLayouts(options.num_warps, gpu.warp_size, f"cuda:{gpu.arch}", gpu.has_fp8_mma)
+    return Pipeline(
+        "ttgir",
+        (
+            layouts,
+            DeadCode(),
+            RemoveConversions(),
+            DotOperands(),
+            CommonSubexpressions(),
+            HoistInvariants(),
+            PipelineLoops(options.num_stages, gpu.shared_limit),
+            CommonSubexpressions(),
+            DeadCode(),
+        ),
+        ORDER,
+    )

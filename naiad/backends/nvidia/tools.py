@@ -1,0 +1,78 @@
+"""NVIDIA's programs: ptxas (PTX -> cubin) and nvdisasm (cubin -> text), found where they are installed."""
+
+import functools
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from naiad import knobs
+from naiad.errors import PTXASError
+
+if TYPE_CHECKING:
+    from naiad.backends.nvidia.target import Nvidia
+
+__all__ = ["ToolMissing", "assemble", "disassemble", "find_ptxas", "ptxas_version"]
+
+
+class ToolMissing(RuntimeError):
+    """A program of NVIDIA's is nowhere to be found."""
+
+
+def find_ptxas() -> str | None:
+    """The path of ptxas: TRITON_PTXAS_PATH, NVIDIA's wheels, PATH, the CUDA toolkit; None if there is none."""
+    return _find(os.environ.get("TRITON_PTXAS_PATH"), os.environ.get("PATH"))
+
+
+@functools.cache
+def _find(given: str | None, path: str | None) -> str | None:
+    try:
+        return knobs.nvidia.ptxas.path
+    except RuntimeError:
+        home = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas")
+        return home if os.access(home, os.X_OK) else None
+
+
+@functools.cache
+def ptxas_version(path: str) -> str:
+    """The release of a ptxas, `13.0.88`."""
+    out = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"V(\d+\.\d+\.\d+)", out)
+    return found.group(1) if found else out.strip()
+
+
+def assemble(ptx: str, target: "Nvidia", options: tuple[str, ...] = ()) -> tuple[bytes, str]:
+    """(cubin, what ptxas said). Raises ToolMissing or PTXASError."""
+    path = find_ptxas()
+    if path is None:
+        raise ToolMissing("ptxas was not found: pip install nvidia-cuda-nvcc, or set TRITON_PTXAS_PATH to it")
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = os.path.join(folder, "kernel.ptx"), os.path.join(folder, "kernel.cubin")
+        Path(source).write_text(ptx)
+        command = [path, f"-arch={target.cpu}", "-v", *options, source, "-o", out]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise PTXASError(refusal(done.stderr + done.stdout, path, ptx))
+        return Path(out).read_bytes(), done.stderr + done.stdout
+
+
+def refusal(message: str, path: str, ptx: str) -> str:
+    """What went wrong, with advice where the versions do not fit together."""
+    if "Unsupported .version" in message or "is not defined for option" in message:
+        version = re.search(r"^\.version (\S+)", ptx, re.M)
+        return f"ptxas {ptxas_version(path)} at {path} is too old for PTX {version and version.group(1)}: {message.strip()}"
+    return f"ptxas {ptxas_version(path)} refused the kernel: {message.strip()}"
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code of a cubin as text. Raises ToolMissing."""
+    try:
+        tool = knobs.nvidia.nvdisasm.path
+    except RuntimeError as error:
+        raise ToolMissing(str(error)) from None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "kernel.cubin")
+        file.write_bytes(cubin)
+        return subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, check=True).stdout
