@@ -87,7 +87,9 @@ class BaseBackend(ABC):
 
     @staticmethod
     def parse_attr(description: str) -> list[list[Any]]:
-        """A specialisation's letters as attributes of the function's argument: D is divisible by 16."""
+        """What a specialisation says, as attributes of the argument: D is divisible by 16; how a descriptor pads."""
+        if description.startswith("padding="):
+            return [["tt.padding", 2]] if description == "padding=nan" else []
         return [["tt.divisibility", 16]] if "D" in description else []
 
     @staticmethod
