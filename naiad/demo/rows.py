@@ -57,23 +57,33 @@ def rows(quick: bool = False) -> Iterator[Row]:
 
 def vector_add(n: int) -> Row:
     kernel = example("vector_add")
-    x, y, out = random((n,), seed=0), random((n,), seed=1), empty((n,))
+    x, y, out, peer = random((n,), seed=0), random((n,), seed=1), empty((n,)), empty((n,))
     return Row(f"vector add {n}", lambda: kernel.add(x, y, out), lambda: to_float64(x) + to_float64(y),
-               lambda: x + y, 1e-6, bytes=12 * n)  # fmt: skip
+               lambda: _add(x, y, peer), 1e-6, bytes=12 * n)  # fmt: skip
+
+
+def _add(x: Any, y: Any, out: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return np.add(x, y, out=out)
+    import torch
+
+    return torch.add(x, y, out=out)
 
 
 def softmax(rows: int, cols: int) -> Row:
     kernel = example("softmax")
-    x, out = random((rows, cols)), empty((rows, cols))
+    x, out, peer = random((rows, cols)), empty((rows, cols)), empty((rows, cols))
     return Row(f"softmax {rows}x{cols}", lambda: kernel.softmax(x, out), lambda: kernel.reference(x),
-               lambda: _softmax(x), 1e-6, bytes=8 * rows * cols)  # fmt: skip
+               lambda: _softmax(x, peer), 1e-6, bytes=8 * rows * cols)  # fmt: skip
 
 
-def _softmax(x: Any) -> Any:
-    if hasattr(x, "softmax"):
-        return x.softmax(-1)
+def _softmax(x: Any, out: Any = None) -> Any:
+    if not isinstance(x, np.ndarray):
+        import torch
+
+        return torch._softmax(x, -1, False, out=out)
     e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
+    return np.divide(e, e.sum(axis=-1, keepdims=True), out=out)
 
 
 def layer_norm(rows: int, cols: int) -> Row:
@@ -97,8 +107,17 @@ def _layer_norm(x: Any, weight: Any, bias: Any) -> Any:
 def matmul(n: int, dtype: str, bound: float) -> Row:
     kernel = example("matmul")
     a, b, out = random((n, n), dtype, seed=0), random((n, n), dtype, seed=1), empty((n, n), dtype)
+    peer = empty((n, n), dtype)
     return Row(f"matmul {n}^3 {'f32' if dtype == 'float32' else 'bf16'}", lambda: kernel.matmul(a, b, out),
-               lambda: to_float64(a) @ to_float64(b), lambda: a @ b, bound, flops=2 * n**3)  # fmt: skip
+               lambda: to_float64(a) @ to_float64(b), lambda: _matmul(a, b, peer), bound, flops=2 * n**3)  # fmt: skip
+
+
+def _matmul(a: Any, b: Any, out: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        return np.matmul(a, b, out=out)
+    import torch
+
+    return torch.matmul(a, b, out=out)
 
 
 def attention(heads: int, length: int, depth: int) -> Row:
