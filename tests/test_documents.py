@@ -11,7 +11,7 @@ DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BENCHMARKS.md"]
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_exist(document: str) -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / document).read_text())
+    links = re.findall(r"\]\(([^)#:,\s]+)\)", (ROOT / document).read_text())
     missing = [link for link in links if not (ROOT / link).exists()]
     assert not missing
 
