@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import INTEGERS, NUMPY, jit, numbers, poisoned, truncating, wrapped
-from interpreter.test_casts import nearest
+
+from .interpreted import INTEGERS, NUMPY, jit, numbers, poisoned, truncating, wrapped
+from .test_casts import nearest
 
 N = 203
 

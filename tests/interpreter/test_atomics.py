@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import NUMPY, jit, numbers, poisoned, wrapped
+
+from .interpreted import NUMPY, jit, numbers, poisoned, wrapped
 
 N = 64
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import INTEGERS, NUMPY, jit, language_dtype, numbers, poisoned, wrapped
+
+from .interpreted import INTEGERS, NUMPY, jit, language_dtype, numbers, poisoned, wrapped
 
 FP8 = ("float8e4nv", "float8e5", "float8e4b8", "float8e5b16")
 SMALL = (*FP8, "float16", "bfloat16")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import jit, poisoned
 from naiad.errors import InterpreterError
+
+from .interpreted import jit, poisoned
 
 
 @jit

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import NUMPY, jit, language_dtype, poisoned
+
+from .interpreted import NUMPY, jit, language_dtype, poisoned
 
 
 @jit

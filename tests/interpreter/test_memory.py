@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import INTEGERS, jit, numbers, poisoned
 from naiad.errors import InterpreterError
+
+from .interpreted import INTEGERS, jit, numbers, poisoned
 
 
 @jit

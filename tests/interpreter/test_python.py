@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import jit, poisoned
 from naiad.errors import InterpreterError
+
+from .interpreted import jit, poisoned
 
 LIMIT = tl.constexpr(3)
 

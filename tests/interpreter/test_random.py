@@ -3,7 +3,8 @@
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import jit, poisoned
+
+from .interpreted import jit, poisoned
 
 CONSTANTS = {32: (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85)}
 CONSTANTS[64] = (0xD2E7470EE14C6C93, 0xCA5A826395121157, 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import INTEGERS, NUMPY, jit, language_dtype, numbers, poisoned, wrapped
+
+from .interpreted import INTEGERS, NUMPY, jit, language_dtype, numbers, poisoned, wrapped
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 EPSILON = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}

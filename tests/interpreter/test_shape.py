@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from interpreter.interpreted import INTEGERS, NUMPY, jit, numbers, poisoned
+
+from .interpreted import INTEGERS, NUMPY, jit, numbers, poisoned
 
 
 @jit
@@ -123,11 +124,12 @@ def test_sort_and_topk(name, dim, descending):
     assert np.array_equal(best.astype(wide.dtype), np.sort(wide, axis=1)[:, ::-1][:, :4])
 
 
-def test_nan_sorts_above_all():
-    x = np.array([[1, np.nan, -np.inf, np.inf]], np.float32)
+def test_nan_sorts_above_all_and_zeros_by_sign():
+    x = np.array([[0.0, 1, np.nan, -np.inf, np.inf, -0.0, 0.0, -np.nan]], np.float32)
     out, best = poisoned(x.shape, "float32"), poisoned((1, 1), "float32")
-    ordered[(1,)](x, out, best, 1, False, 1, 1, 4)
-    assert out[0, :3].tolist() == [-np.inf, 1, np.inf] and np.isnan(out[0, 3]) and np.isnan(best[0, 0])
+    ordered[(1,)](x, out, best, 1, False, 1, 1, 8)
+    assert out[0, :6].tolist() == [-np.inf, 0, 0, 0, 1, np.inf] and np.isnan(out[0, 6:]).all() and np.isnan(best[0, 0])
+    assert np.signbit(out[0, :4]).tolist() == [True, True, False, False]
 
 
 @jit

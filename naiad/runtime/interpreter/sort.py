@@ -1,4 +1,4 @@
-"""Rules of the ops that order elements: sort, topk, flip. NaN is above every number."""
+"""Rules of the ops that order elements: sort, topk, flip. NaN is above every number, +0.0 above -0.0."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,22 @@ from naiad.rounding import is_float, to_double
 from naiad.runtime.interpreter.tiles import Tile
 
 
+def _keys(tile: Tile, signed: bool) -> Tile:
+    """Integers that are ordered as the elements should be."""
+    if is_float(tile.dtype):
+        bits = to_double(tile).view(np.int64)
+        ordered = np.where(
+            bits < 0, bits ^ np.int64(2**63 - 1), bits
+        )  # the larger a negative number's bits, the smaller it is
+        return np.where(np.isnan(to_double(tile)), np.int64(2**63 - 1), ordered)
+    if tile.dtype.kind == "b":
+        return tile.astype(np.uint8)
+    return tile if signed else tile.view(np.dtype(f"u{tile.dtype.name}"))
+
+
 def _order(tile: Tile, axis: int, descending: bool, signed: bool) -> Tile:
     """The indices along `axis` that put the tile in order; equal elements stay in order."""
-    keys = tile.astype(np.uint8) if tile.dtype.kind == "b" else tile
-    if is_float(tile.dtype):
-        keys = to_double(tile)
-    elif not signed and tile.dtype.kind == "i":
-        keys = tile.view(np.dtype(f"u{tile.dtype.name}"))
+    keys = _keys(tile, signed)
     if not descending:
         return np.argsort(keys, axis=axis, kind="stable")
     backward = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")

@@ -1,0 +1,1 @@
+"""Random kernels, interpreter against CPU: a fixed slice of what `python -m naiad.tools.fuzz` does."""
