@@ -108,8 +108,8 @@ def enumeration(op: type[Operation], name: str) -> str | None:
 def attribute(op: type[Operation], name: str, value: Any) -> Attribute | None:
     """The attribute for property `name` of `op` from a plain Python value: int, bool, str, tuple of ints, or a word.
 
-    None where the value is the default that the text leaves out: false flags, cache "none". Raises ValueError for a word
-    that the enumeration does not have.
+    None where the value is the default that the text leaves out: false flags, cache "none". Raises ValueError for a
+    word that the enumeration does not have.
     """
     if value is None or isinstance(value, Attribute):
         return value

@@ -24,8 +24,8 @@ from xdsl.irdl import AttrConstraint, IRDLOperation
 from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
-__all__ = ["Derived", "NaiadOp", "OptionalOperands", "SameEncoding", "bits", "element", "int_attr", "integer", "like", "retype", "segments",
-           "shape", "tensor", "vector"]  # fmt: skip
+__all__ = ["Derived", "NaiadOp", "OptionalOperands", "SameEncoding", "bits", "bool_like", "element", "int_attr",
+           "integer", "like", "retype", "segments", "shape", "tensor", "vector"]  # fmt: skip
 
 
 @cache
@@ -115,7 +115,7 @@ class NaiadOp(IRDLOperation):
 
 
 class OptionalOperands(NaiadOp):
-    """An op of single operands of which some may be left out: given as None, or fewer of them. `SLOTS`: how many at most."""
+    """An op of single operands of which some may be left out (None, or fewer of them). `SLOTS`: how many at most."""
 
     SLOTS: ClassVar[int] = 0
 

@@ -1,6 +1,6 @@
 """Whether a module is well formed: each op's own rules, what dominance asks, and what is legal at a stage.
 
-    check(module, "ttir")        # raises IRError: k.py:3:9: tt.load: expected a mask of type tensor<64xi1>, got ...
+check(module, "ttir")        # raises IRError: k.py:3:9: tt.load: expected a mask of type tensor<64xi1>, got ...
 """
 
 from collections.abc import Iterator
@@ -102,4 +102,3 @@ def _files(location: Attribute | None) -> Iterator[FileLineColLoc]:
     elif isinstance(location, FusedLoc):
         for part in location.locations:
             yield from _files(part)
-

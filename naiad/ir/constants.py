@@ -40,7 +40,10 @@ Scalar = IntegerAttr | FloatAttr
 
 @irdl_attr_definition
 class SplatAttr(ParametrizedAttribute):
-    """One number in every element. `scalar` is the element as an attribute; `value.data` its number, as in a scalar's."""
+    """One number in every element. `scalar`: the element as an attribute; `value.data`.
+
+    Its number, as in a scalar's.
+    """
 
     name = "naiad.splat"
     scalar: Attribute
@@ -198,7 +201,7 @@ def parse_dense(parser: AttrParser) -> Attribute:
 
 
 def _parse_elements(parser: AttrParser) -> DenseIntOrFPElementsAttr:
-    values, shape = parser._parse_tensor_literal()
+    values, _ = parser._parse_tensor_literal()
     parser.parse_characters(">")
     parser.parse_punctuation(":")
     type = parser.parse_type()

@@ -1,8 +1,8 @@
 """The elementwise ops of `arith` and `math`, and those of `tt`: one row an op.
 
-A row says the op's name, what its operands and result may be, and how its text looks. The IR class, its verifier, parser
-and printer come from the row; what it computes stands under its name in `ir/evaluate.py`, for constant folding and the
-interpreter alike. Every op works on a scalar, a tensor (with any encoding) and a vector.
+A row says the op's name, what its operands and result may be, and how its text looks. The IR class, its verifier,
+parser and printer come from the row; what it computes stands under its name in `ir/evaluate.py`, for constant folding
+and the interpreter alike. Every op works on a scalar, a tensor (with any encoding) and a vector.
 
     Row("arith.addi", 2, INTEGER)                                       # T, T -> T
     Row("arith.sitofp", 1, INTEGER, Form.CAST, FLOAT)                   # %x : i32 to f32
@@ -32,7 +32,7 @@ from xdsl.traits import NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from naiad.ir import evaluate as numeric
-from naiad.ir.attributes import OneOf, keyword
+from naiad.ir.attributes import KeywordAttr, OneOf, keyword
 from naiad.ir.base import NaiadOp, bits, element, like, shape
 from naiad.ir.constants import numpy_type
 from naiad.ir.types import PointerType
@@ -105,10 +105,14 @@ class Elementwise(NaiadOp):
         for operand in self._operands:
             if shape(operand.type) != shape(result) and not (self.ROW.form is Form.SELECT and operand.type == i1):
                 raise VerifyException(f"operand has shape {shape(operand.type)}, the result {shape(result)}")
-            if isinstance(operand.type, TensorType) and isinstance(result, TensorType):
-                if operand.type.encoding != result.encoding:
-                    raise VerifyException(f"operand has encoding {operand.type.encoding}, the result {result.encoding}")
+            _check_encoding(operand.type, result)
         _check_width(self.ROW.width, self._operands[0].type, result)
+
+
+def _check_encoding(source: Attribute, result: Attribute) -> None:
+    both = isinstance(source, TensorType) and isinstance(result, TensorType)
+    if both and source.encoding != result.encoding:  # type: ignore[attr-defined]
+        raise VerifyException(f"operand has type {source}, the result {result}: another encoding")
 
 
 def _check_width(rule: str, source: Attribute, result: Attribute) -> None:
@@ -128,7 +132,7 @@ def compute(op: Operation, operands: Sequence[np.ndarray]) -> np.ndarray:
 def mode_of(op: Operation) -> str | None:
     """The predicate, rounding or NaN rule of an elementwise op, as a word."""
     for name in ("predicate", "rounding", "propagateNan"):
-        if (word := op.properties.get(name)) is not None:
+        if isinstance(word := op.properties.get(name), KeywordAttr):
             return word.data
     return None
 
@@ -333,5 +337,3 @@ ELEMENTWISE: dict[str, type[Elementwise]] = {row.name: _class(row) for row in RO
 
 AddIOp, SubIOp, MulIOp = (ELEMENTWISE[f"arith.{n}"] for n in ("addi", "subi", "muli"))
 CmpIOp, CmpFOp, SelectOp = (ELEMENTWISE[f"arith.{n}"] for n in ("cmpi", "cmpf", "select"))
-
-

@@ -1,4 +1,4 @@
-"""Attributes of loops that LLVM's dialect owns and Triton's text carries: kept as text, so that a round trip keeps them."""
+"""Attributes of loops that LLVM's dialect owns and Triton's text carries: kept as text, for a round trip."""
 
 from xdsl.ir import Attribute, Data, Operation
 from xdsl.irdl import irdl_attr_definition

@@ -35,9 +35,8 @@ DIALECTS: tuple[Dialect, ...] = (
     ttc.TTC,
 )
 SCF_OPS = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp)
-OPS: dict[str, type[Operation]] = {
-    op.name: op
-    for op in (*ELEMENTWISE.values(), ConstantOp, *TT_OPS, *ttn.OPS, *ttc.OPS, *SCF_OPS, *debug.OPS)
+OPS: dict[str, type[Any]] = {
+    op.name: op for op in (*ELEMENTWISE.values(), ConstantOp, *TT_OPS, *ttn.OPS, *ttc.OPS, *SCF_OPS, *debug.OPS)
 }
 """Every op by its name."""
 
@@ -65,5 +64,7 @@ def make_op(
     """An op by its name, in one way for naiad's ops and for those of scf, whose constructors differ."""
     op = OPS[name]
     if op in SCF_OPS:
-        return op.create(operands=operands, result_types=results, properties=properties, location=location, regions=regions)
+        return op.create(
+            operands=operands, result_types=results, properties=properties, location=location, regions=regions
+        )
     return op(*operands, results=results, location=location, regions=regions, **properties)

@@ -160,7 +160,7 @@ def _parts(place: Attribute) -> list[Attribute]:
     if isinstance(place, CallSiteLoc):
         return [place.callee, place.caller]
     if isinstance(place, FusedLoc):
-        return list(place.locations)
+        return list(place.locations.data)  # type: ignore[attr-defined]
     if isinstance(place, NameLoc):
         return [place.location]
     return []
@@ -186,5 +186,3 @@ def print_op(op: Operation) -> str:
     out = StringIO()
     TextPrinter(out).print_op(op)
     return out.getvalue()
-
-

@@ -41,7 +41,10 @@ class SortOp(NaiadOp):
 
 @irdl_op_definition
 class TopkOp(NaiadOp):
-    """The `k` largest along the last axis in order, largest first; the smallest, smallest first, unless `descending`."""
+    """The `k` largest along the last axis in order, largest first.
+
+    The smallest, smallest first, unless `descending`.
+    """
 
     name = "ttn.topk"
     src = operand_def(TensorType)

@@ -31,7 +31,8 @@ from naiad.passes.effects import is_dead
 
 __all__ = ["Rewriter", "Rules", "rewrite", "simplify"]
 
-Rule = Callable[[Operation, "Rewriter"], object]
+Rule = Callable[..., object]
+"""A function of an op of the class that it was given for, and the Rewriter."""
 ROUNDS = 30
 """Rewrites allowed for each op that there was: two rules that undo each other end here."""
 
@@ -147,7 +148,7 @@ class Rewriter:
 
 
 def simplify(scope: ModuleOp | Operation, rules: Rules) -> bool:
-    """Applies `rules` to all ops in `scope` until none has anything to say, and drops dead ops; says whether it changed.
+    """Applies `rules` to all ops in `scope` until none has anything to say, and drops dead ops; whether it changed.
 
     Raises RuntimeError after ROUNDS rewrites for each op that there was.
     """
@@ -216,5 +217,3 @@ def rewrite(module: ModuleOp, *patterns: RewritePattern, ctx: Context | None = N
 def functions(module: ModuleOp) -> Iterable[Operation]:
     """The tt.func of a module."""
     return [op for op in module.body.block.ops if op.name == "tt.func"]
-
-

@@ -84,7 +84,10 @@ def is_speculatable(op: Operation) -> bool:
 
 
 def is_droppable(op: Operation) -> bool:
-    """Whether nobody would miss the op if its results had no uses. A volatile load is missed; a while loop may not end."""
+    """Whether nobody would miss the op if its results had no uses. A volatile load is missed.
+
+    A while loop may not end.
+    """
     kind = type(op)
     if is_terminator(kind) or _is_symbol(kind) or kind is WhileOp or "isVolatile" in op.properties:
         return False

@@ -7,7 +7,8 @@ A process-wide hook changes every pipeline as it runs:
 
     with customized(lambda p: p.after("cse", MyPass()) if p.name == "ttir" else p): ...
 
-or NAIAD_PIPELINE=package.module:function names such a function in the environment. `fingerprint()` belongs in a cache key.
+or NAIAD_PIPELINE=package.module:function names such a function in the environment. `fingerprint()` belongs in a cache
+key.
 """
 
 import importlib
@@ -126,6 +127,9 @@ def customized(hook: Hook) -> Iterator[None]:
 
 
 def fingerprint() -> str:
-    """Text that differs when the hooks do: a kernel compiled under one must not be taken from the cache under another."""
+    """Text that differs when the hooks do.
+
+    A kernel compiled under one must not be taken from the cache under another.
+    """
     names = [f"{h.__module__}:{h.__qualname__}" for h in _hooks]
     return ",".join([*names, os.environ.get("NAIAD_PIPELINE", "")])

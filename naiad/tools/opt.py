@@ -31,13 +31,14 @@ from naiad.passes.ttir import POINTERS, TTIR
 from naiad.passes.ttir.broadcast import ReorderBroadcast
 from naiad.passes.ttir.combine import Combine
 from naiad.passes.ttir.descriptors import RewriteDescriptors
+from naiad.passes.ttir.scaled_dot import DecomposeScaledDot
 from naiad.passes.ttir.uniform_carries import UniformCarries
 
 __all__ = ["main", "passes_of"]
 
 PASSES: tuple[type[ModulePass], ...] = (
     Inline, DeadCode, Combine, Canonicalize, Fold, ReorderBroadcast, CommonSubexpressions, HoistInvariants, Unroll,
-    RewriteDescriptors, UniformCarries)  # fmt: skip
+    RewriteDescriptors, DecomposeScaledDot, UniformCarries)  # fmt: skip
 PIPELINES: dict[str, Pipeline] = {p.name: p for p in (TTIR, POINTERS)}
 BY_NAME: dict[str, type[ModulePass]] = {p.name: p for p in PASSES}
 

@@ -1,7 +1,7 @@
 """Runs a tt.func on numpy, op by op: what a pass leaves must compute what it was given.
 
-Memory is a `Heap` of bytes; a pointer is an offset into it. An access outside of what was allotted is an error, so a mask
-that a pass loses shows.
+Memory is a `Heap` of bytes; a pointer is an offset into it. An access outside of what was allotted is an error, so a
+mask that a pass loses shows.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
 from naiad.ir.base import element, shape
 from naiad.ir.constants import numpy_type
 from naiad.ir.elementwise import Elementwise, compute
 from naiad.ir.types import pointee_of
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
 
 GAP = 256
 
@@ -53,7 +54,9 @@ class Heap:
 
 
 class Machine:
-    def __init__(self, module: ModuleOp, heap: Heap, program: Sequence[int] = (0, 0, 0), grid: Sequence[int] = (1, 1, 1)):
+    def __init__(
+        self, module: ModuleOp, heap: Heap, program: Sequence[int] = (0, 0, 0), grid: Sequence[int] = (1, 1, 1)
+    ):
         self.funcs = {f.sym_name.data: f for f in module.body.block.ops if f.name == "tt.func"}
         self.heap, self.program, self.grid = heap, program, grid
         self.steps = 0
@@ -65,7 +68,9 @@ class Machine:
         given = [np.array(v).astype(numpy_type(a.type)) for v, a in zip(arguments, args, strict=True)]
         return self.block(func.body.block, given, {})
 
-    def block(self, block: Block, arguments: Sequence[np.ndarray], values: dict[SSAValue, np.ndarray]) -> list[np.ndarray]:
+    def block(
+        self, block: Block, arguments: Sequence[np.ndarray], values: dict[SSAValue, np.ndarray]
+    ) -> list[np.ndarray]:
         """Runs a block; gives what its terminator passes on."""
         values.update(zip(block.args, arguments, strict=True))
         for op in block.ops:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from naiad.ir.check import check
 from naiad.ir.text import parse, print_module
 from naiad.passes.pipeline import Pipeline

@@ -1,10 +1,16 @@
-"""Every row of the elementwise table: its text, its type rule, and what it computes, against Python's own arithmetic."""
+"""Every row of the elementwise table.
+
+Its text, its type rule, and what it computes, against Python's own arithmetic.
+"""
 
 import math
 import struct
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f16, f32, f64, i1, i8, i16, i32, i64
+from xdsl.ir import Block
+
 from naiad.ir.attributes import keyword
 from naiad.ir.base import tensor, vector
 from naiad.ir.check import IRError, check
@@ -14,9 +20,6 @@ from naiad.ir.evaluate import DTYPES, evaluate, is_defined
 from naiad.ir.text import parse, print_module
 from naiad.ir.types import pointer
 from naiad.passes.common.fold import folded
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f16, f32, f64, i1, i8, i16, i32, i64
-from xdsl.ir import Block
-
 from tests.ir.text_of import function_of
 
 RNG = np.random.default_rng(1)
@@ -81,7 +84,8 @@ INT = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b, "arit
        "arith.divsi": lambda a, b: truncated(a, b), "arith.remsi": lambda a, b: a - b * truncated(a, b),
        "arith.floordivsi": lambda a, b: a // b, "arith.ceildivsi": lambda a, b: -(-a // b),
        "arith.maxsi": max, "arith.minsi": min, "math.absi": abs}  # fmt: skip
-UINT = {"arith.divui": lambda a, b: a // b, "arith.remui": lambda a, b: a % b, "arith.ceildivui": lambda a, b: -(-a // b),
+UINT = {"arith.divui": lambda a, b: a // b, "arith.remui": lambda a, b: a % b,
+        "arith.ceildivui": lambda a, b: -(-a // b),
         "arith.maxui": max, "arith.minui": min}  # fmt: skip
 
 
@@ -134,10 +138,17 @@ def test_high_half_of_a_product(width: int) -> None:
         assert int(evaluate("tt.mulhiui", args, dtype)) == signed(a * b >> width, width)
 
 
-@pytest.mark.parametrize("predicate", ["oeq", "one", "olt", "oge", "ueq", "une", "ult", "uge", "ord", "uno", "true", "false"])
+@pytest.mark.parametrize(
+    "predicate", ["oeq", "one", "olt", "oge", "ueq", "une", "ult", "uge", "ord", "uno", "true", "false"]
+)
 def test_float_comparisons(predicate: str) -> None:
     values = np.array([0.0, -0.0, 1.0, np.inf, np.nan], np.float32)
-    compare = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "ge": lambda a, b: a >= b}
+    compare = {
+        "eq": lambda a, b: a == b,
+        "ne": lambda a, b: a != b,
+        "lt": lambda a, b: a < b,
+        "ge": lambda a, b: a >= b,
+    }
     for a in values:
         for b in values:
             nan = math.isnan(a) or math.isnan(b)
@@ -157,7 +168,8 @@ def test_minimum_and_maximum_of_nan_and_zeros() -> None:
 
 
 FLOATS = {"math.exp": math.exp, "math.exp2": lambda x: 2.0**x, "math.log": math.log, "math.log2": math.log2,
-          "math.sin": math.sin, "math.cos": math.cos, "math.tanh": math.tanh, "math.sqrt": math.sqrt, "math.erf": math.erf,
+          "math.sin": math.sin, "math.cos": math.cos, "math.tanh": math.tanh, "math.sqrt": math.sqrt,
+          "math.erf": math.erf,
           "math.rsqrt": lambda x: 1 / math.sqrt(x), "math.floor": math.floor, "math.ceil": math.ceil,
           "math.absf": abs}  # fmt: skip
 
@@ -196,8 +208,12 @@ def test_compute_reads_the_op() -> None:
 
 
 def test_wrong_types_are_named() -> None:
-    cases = [("arith.addf", [i32, i32], i32, "expected a float"), ("arith.extsi", [i32], i8, "must be wider"),
-             ("arith.bitcast", [i32], i64, "as wide"), ("arith.addi", [tensor(i32, (4,)), i32], i32, "expected from variable")]  # fmt: skip
+    cases = [
+        ("arith.addf", [i32, i32], i32, "expected a float"),
+        ("arith.extsi", [i32], i8, "must be wider"),
+        ("arith.bitcast", [i32], i64, "as wide"),
+        ("arith.addi", [tensor(i32, (4,)), i32], i32, "expected from variable"),
+    ]
     for name, types, result, message in cases:
         block = Block(arg_types=types)
         block.add_op(ELEMENTWISE[name](*block.args, results=[result]))

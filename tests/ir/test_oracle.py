@@ -16,7 +16,6 @@ from naiad.ir.check import check  # noqa: E402
 from naiad.ir.text import parse, print_module  # noqa: E402
 from naiad.passes.pipeline import Pipeline  # noqa: E402
 from naiad.passes.ttir import POINTERS, TTIR  # noqa: E402
-
 from tests.ir.kernels import KERNELS  # noqa: E402
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -39,7 +38,9 @@ def peer_text(name: str, simplified: bool) -> str:
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    module = source.make_ir(target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    module = source.make_ir(
+        target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
     return str(backend.make_ttir(module, {}, options, 90) if simplified else module)
 
 

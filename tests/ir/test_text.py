@@ -3,10 +3,14 @@
 import math
 import random
 import struct
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, NameLoc, bf16, f16, f32, f64, i1, i8, i32, i64
+from xdsl.utils.exceptions import ParseError
+
 from naiad.ir.attributes import attribute, keyword
 from naiad.ir.base import tensor
 from naiad.ir.check import IRError, check, place_of
@@ -14,9 +18,6 @@ from naiad.ir.constants import SplatAttr, constant, float_text, number, value_at
 from naiad.ir.evaluate import DTYPES
 from naiad.ir.registry import OPS, make_op
 from naiad.ir.text import parse, print_module
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, NameLoc, bf16, f16, f32, f64, i1, i8, i32, i64
-from xdsl.utils.exceptions import ParseError
-
 from tests.ir.text_of import read_and_print
 
 
@@ -25,7 +26,8 @@ from tests.ir.text_of import read_and_print
     ["true", "false", "-3 : i32", "9223372036854775807 : i64", "1.000000e+00 : f32", "0xFF800000 : f32", "0x7E00 : f16",
      "-0.000000e+00 : f32", "dense<0xFF800000> : tensor<4xf32>", "dense<0x7FC00000> : tensor<128x256xf32>",
      "dense<0xFF80> : tensor<4xbf16>", "dense<true> : tensor<4xi1>", "dense<-1> : tensor<2x2xi8>",
-     "dense<1.000000e+00> : vector<16xf32>", "dense<0.000000e+00> : tensor<4xf8E4M3FN>", "dense<[1, 2]> : tensor<2xi32>"],
+     "dense<1.000000e+00> : vector<16xf32>", "dense<0.000000e+00> : tensor<4xf8E4M3FN>",
+     "dense<[1, 2]> : tensor<2xi32>"],
 )  # fmt: skip
 def test_constants(text: str) -> None:
     printed = read_and_print(f"  %c = arith.constant {text}")
@@ -63,58 +65,8 @@ def test_splats_are_equal_by_their_bits() -> None:
     assert number(constant(True, i1).result) is True
 
 
-OPS_TEXT = {
-    "load": ("%x = tt.load %p, %m, %o cacheModifier = cg evictionPolicy = evict_last {isVolatile = true} : tensor<8x!tt.ptr<f32>>",),
-    "store": ("tt.store %p, %o, %m cacheModifier = wb : tensor<8x!tt.ptr<f32>>",),
-    "atomics": (
-        "%x = tt.atomic_rmw fadd, acq_rel, gpu, %p, %o, %m : (tensor<8x!tt.ptr<f32>>, tensor<8xf32>, tensor<8xi1>) -> tensor<8xf32>",
-        "%y = tt.atomic_cas relaxed, sys, %q, %i, %i : (!tt.ptr<i32>, i32, i32) -> i32",
-    ),
-    "program": ("%x = tt.get_program_id y : i32", "%y = tt.get_num_programs z : i32"),
-    "shapes": (
-        "%x = tt.join %o, %o : tensor<8xf32> -> tensor<8x2xf32>",
-        "%y, %z = tt.split %x : tensor<8x2xf32> -> tensor<8xf32>",
-        "%u = tt.cat %o, %o : tensor<8xf32> -> tensor<16xf32>",
-        "%v = tt.reshape %u allow_reorder : tensor<16xf32> -> tensor<4x4xf32>",
-        "%w = tt.trans %v {order = array<i32: 1, 0>} : tensor<4x4xf32> -> tensor<4x4xf32>",
-        "%t = tt.gather %o[%r] {axis = 0 : i32} : (tensor<8xf32>, tensor<8xi32>) -> tensor<8xf32>",
-        "%s = tt.unsplat %e : tensor<1xf32>",
-    ),
-    "casts": (
-        "%x = tt.fp_to_fp %o, rounding = rtne : tensor<8xf32> -> tensor<8xf8E5M2>",
-        "%y = tt.clampf %o, %o, %o, propagateNan = all : tensor<8xf32>",
-        "%z = tt.bitcast %p : tensor<8x!tt.ptr<f32>> -> tensor<8x!tt.ptr<i32>>",
-        "%w = tt.ptr_to_int %p : tensor<8x!tt.ptr<f32>> -> tensor<8xi64>",
-    ),
-    "debug": (
-        'tt.print "x: " {hex = true, isSigned = array<i32: 0, 1>} : %o, %r : tensor<8xf32>, tensor<8xi32>',
-        'tt.print "nothing" {hex = false, isSigned = array<i32>}',
-        'tt.assert %m, "message" : tensor<8xi1>',
-        "gpu.barrier",
-        "llvm.intr.assume %c : i1",
-        '%x = tt.elementwise_inline_asm "mov $0, $1;" {constraints = "=r,r", packed_element = 1 : i32, pure = true} %r : tensor<8xi32> -> tensor<8xi32>',
-        '%y = tt.extern_elementwise %o {libname = "", libpath = "", pure = true, symbol = "__nv_sinf"} : (tensor<8xf32>) -> tensor<8xf32>',
-    ),
-    "library": (
-        "%x = ttn.sort %o {axis = 0 : i32, descending} : tensor<8xf32> -> tensor<8xf32>",
-        "%y = ttn.topk %r {k = 4 : i32, descending, signed} : tensor<8xi32> -> tensor<4xi32>",
-        "%z = ttn.flip %o {axis = 0 : i32} : tensor<8xf32> -> tensor<8xf32>",
-        "%h = tt.histogram %r, %m : tensor<8xi32> -> tensor<16xi32>",
-    ),
-    "products": (
-        "%x = tt.dot %a, %a, %a, inputPrecision = tf32 {maxNumImpreciseAcc = 32 : i32} : tensor<16x16xf32> * tensor<16x16xf32> -> tensor<16x16xf32>",
-        "%y = tt.dot_scaled %b scale %s, %b, %a lhs = e4m3 rhs = e5m2 {fastMath = false} : tensor<16x16xi8>, tensor<16x1xi8> * tensor<16x16xi8> -> tensor<16x16xf32>",
-    ),
-    "descriptors": (
-        "%x = tt.make_tensor_descriptor %g, [%i, %i], [%l, %l] {padding = 2 : i32} : <f32>, <tensor<8x8xf32>>",
-        "%y = tt.descriptor_load %x[%i, %i] cacheModifier = cg : !tt.tensordesc<tensor<8x8xf32>> -> tensor<8x8xf32>",
-        "tt.descriptor_store %x[%i, %i], %y : !tt.tensordesc<tensor<8x8xf32>>, tensor<8x8xf32>",
-        "tt.descriptor_reduce add, %x[%i, %i], %y : !tt.tensordesc<tensor<8x8xf32>>, tensor<8x8xf32>",
-        "%z = tt.make_tensor_ptr %g, [%l], [%l], [%i] {order = array<i32: 0>} : <tensor<8xf32>>",
-        "%w = tt.advance %z, [%i] : <tensor<8xf32>>",
-        "%v = tt.load %w {boundaryCheck = array<i32: 0>, padding = 1 : i32} : !tt.ptr<tensor<8xf32>>",
-    ),
-}  # fmt: skip
+FAMILIES = (Path(__file__).parent / "ops.txt").read_text().split("// ----- ")[1:]
+OPS_TEXT = {part.splitlines()[0]: part.splitlines()[1:] for part in FAMILIES}
 ARGUMENTS = ", ".join([
     "%p: tensor<8x!tt.ptr<f32>>", "%m: tensor<8xi1>", "%o: tensor<8xf32>", "%r: tensor<8xi32>", "%q: !tt.ptr<i32>",
     "%i: i32", "%l: i64", "%c: i1", "%g: !tt.ptr<f32>", "%a: tensor<16x16xf32>", "%b: tensor<16x16xi8>",
@@ -168,7 +120,8 @@ def test_unreachable_blocks_are_dropped() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('%x = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<4xi32> loc("k.py":3:9)', "k.py:3:9: tt.make_range: range holds 8"),
+        ('%x = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<4xi32> loc("k.py":3:9)',
+         "k.py:3:9: tt.make_range: range holds 8"),
         ("%x = tt.splat %i : i32 -> tensor<4xf32>", "tt.splat: cannot splat i32"),
         ("%x = tt.expand_dims %r {axis = 1 : i32} : tensor<8xi32> -> tensor<1x8xi32>", "expected a result of shape"),
         ("%x = tt.dot %a, %a, %o : tensor<16x16xf32> * tensor<16x16xf32> -> tensor<8xf32>", "cannot multiply"),
@@ -183,7 +136,9 @@ def test_what_is_wrong_is_named(body: str, message: str) -> None:
 
 
 def test_dominance() -> None:
-    module = parse("tt.func @f(%x: i32, %c: i1) {\n %a = arith.addi %x, %x : i32\n %b = arith.addi %a, %x : i32\n tt.return\n}")
+    module = parse(
+        "tt.func @f(%x: i32, %c: i1) {\n %a = arith.addi %x, %x : i32\n %b = arith.addi %a, %x : i32\n tt.return\n}"
+    )
     block = module.body.block.first_op.body.block
     first = block.first_op
     first.detach()

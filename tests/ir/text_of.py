@@ -1,9 +1,10 @@
 """Helpers of the tests of the IR: a module around a block, and a text read and printed."""
 
-from naiad.ir.text import parse, print_module
-from naiad.ir.tt.func import ReturnOp, function
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
+
+from naiad.ir.text import parse, print_module
+from naiad.ir.tt.func import ReturnOp, function
 
 
 def function_of(block: Block, name: str = "f") -> ModuleOp:

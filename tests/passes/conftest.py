@@ -1,7 +1,7 @@
 """Collects `*.mlir` files: `// RUN: -p <passes>` runs in this process, the CHECK lines go to the filecheck package.
 
-Parts split by `// -----` are tests of their own. Each module is checked before and after; `// RUN: not -p <passes>` expects
-an error whose message the CHECK lines match.
+Parts split by `// -----` are tests of their own. Each module is checked before and after; `// RUN: not -p <passes>`
+expects an error whose message the CHECK lines match.
 """
 
 import io
@@ -22,7 +22,9 @@ class MlirFile(pytest.File):
         text = self.path.read_text()
         head = next(line for line in text.splitlines() if line.startswith("// RUN:"))
         for n, part in enumerate(text.split("// -----")):
-            label = part.split("CHECK-LABEL: ", 1)[-1].splitlines()[0].split("@")[-1] if "CHECK-LABEL" in part else str(n)
+            label = (
+                part.split("CHECK-LABEL: ", 1)[-1].splitlines()[0].split("@")[-1] if "CHECK-LABEL" in part else str(n)
+            )
             yield MlirTest.from_parent(self, name=label, run=head.removeprefix("// RUN:").strip(), text=part)
 
 

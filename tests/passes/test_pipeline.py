@@ -4,6 +4,11 @@ import io
 from dataclasses import dataclass
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
 from naiad.ir.elementwise import AddIOp
 from naiad.ir.text import parse, print_module
 from naiad.passes.common.cse import CommonSubexpressions
@@ -13,10 +18,6 @@ from naiad.passes.driver import Rules, rewrite, simplify
 from naiad.passes.pipeline import Order, Pipeline, customized, fingerprint
 from naiad.passes.ttir import TTIR
 from naiad.tools.opt import main, passes_of
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 TEXT = """tt.func @f(%x: i32, %y: i32) -> i32 {
   %a = arith.addi %x, %y : i32 loc("k.py":3:4)
@@ -65,7 +66,7 @@ def test_a_hook_changes_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     module = TTIR.run(parse(TEXT.replace("%y : i32", "%x : i32")))
     assert "arith.addi" in print_module(module)
     monkeypatch.setenv("NAIAD_PIPELINE", "no_colon")
-    with pytest.raises(ValueError, match="expected package.module:function"):
+    with pytest.raises(ValueError, match=r"expected package\.module:function"):
         TTIR.run(parse(TEXT))
 
 
@@ -113,7 +114,10 @@ def test_new_ops_stand_where_the_old_one_did() -> None:
 
 def test_opt_runs_passes(tmp_path, capsys: pytest.CaptureFixture) -> None:
     path = tmp_path / "k.ttir"
-    path.write_text("tt.func @f(%x: i32) -> i32 {\n %z = arith.constant 0 : i32\n %a = arith.addi %x, %z : i32\n tt.return %a : i32\n}\n")
+    path.write_text(
+        "tt.func @f(%x: i32) -> i32 {\n %z = arith.constant 0 : i32\n"
+        " %a = arith.addi %x, %z : i32\n tt.return %a : i32\n}\n"
+    )
     out, err = io.StringIO(), io.StringIO()
     assert main([str(path), "-p", "canonicalize,cse", "--timing", "--print-between"], out, err) == 0
     assert "// after canonicalize" in out.getvalue() and "tt.return %x" in out.getvalue() and "cse" in err.getvalue()

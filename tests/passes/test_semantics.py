@@ -4,16 +4,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from naiad.ir.check import check
 from naiad.ir.text import parse, print_module
 from naiad.tools.opt import BY_NAME, passes_of
-
 from tests.ir.execute import Heap, Machine
 
 PROGRAMS = Path(__file__).parent / "programs"
 RNG = np.random.default_rng(0)
 
-SPECS = [*BY_NAME, "ttir", "ttir-pointers", "tt-rewrite-descriptors,tt-combine,tt-uniform-carries,canonicalize,cse,licm,dce"]
+SPECS = [
+    *BY_NAME,
+    "ttir",
+    "ttir-pointers",
+    "tt-rewrite-descriptors,tt-combine,tt-uniform-carries,canonicalize,cse,licm,dce",
+]
 
 
 def inputs(name: str) -> list[list]:

@@ -150,7 +150,7 @@ class AdvanceOp(NaiadOp):
 
 @irdl_op_definition
 class MakeTensorDescriptorOp(Blocked):
-    """A descriptor: base, then shape (i32) and strides (i64), a value per dimension each; `padding`: what lies outside."""
+    """A descriptor: base, then shape (i32) and strides (i64), one per dimension; `padding`: what lies outside."""
 
     name = "tt.make_tensor_descriptor"
     base = operand_def(PointerType)
@@ -171,7 +171,9 @@ class MakeTensorDescriptorOp(Blocked):
         types = (integer(32), integer(64))
         operands = [parser.resolve_operand(v, t) for part, t in zip(parts, types, strict=True) for v in part]
         properties = take_properties(cls, attributes, ("padding",))
-        return cls(parser.resolve_operand(base, source), *operands, results=[result], attributes=attributes, **properties)
+        return cls(
+            parser.resolve_operand(base, source), *operands, results=[result], attributes=attributes, **properties
+        )
 
     def print(self, printer: Printer) -> None:
         self.print_base(printer)
@@ -304,7 +306,7 @@ class DescriptorStoreOp(DescriptorWrite):
 
 @irdl_op_definition
 class DescriptorReduceOp(DescriptorWrite):
-    """Combines the block `src` into memory, each element atomically: kind is add, min, max, and, or, xor, inc or dec."""
+    """Combines the block `src` into memory, each element atomically: kind is add, min, max, and, or, xor, inc, dec."""
 
     name = "tt.descriptor_reduce"
     kind = prop_def(OneOf("kind"))
@@ -330,7 +332,7 @@ class DescriptorGatherOp(NaiadOp):
 
 @irdl_op_definition
 class DescriptorScatterOp(NaiadOp):
-    """Writes the rows of `src` to rows `x_offsets`, from column `y_offset` on. Operands: desc, x_offsets, y_offset, src."""
+    """Writes the rows of `src` to rows `x_offsets`, from column `y_offset` on."""
 
     name = "tt.descriptor_scatter"
     desc = operand_def(TensorDescType)

@@ -36,8 +36,9 @@ def check_product(op: NaiadOp) -> None:
 
 @irdl_op_definition
 class DotOp(NaiadOp):
-    """a . b + c, with leading dimensions as a batch. inputPrecision: how f32 operands are multiplied (ieee when absent).
+    """a . b + c, with leading dimensions as a batch.
 
+    inputPrecision: how f32 operands are multiplied (ieee when absent).
     maxNumImpreciseAcc: how many f8 products may be summed in low precision (0 when absent).
     """
 

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, i1, i32
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -77,8 +77,9 @@ def check_access(ptr: Attribute, value: Attribute | None, mask: Attribute | None
 class LoadOp(OptionalOperands):
     """Reads the elements that `ptr` points at; lanes whose `mask` is false give `other`, or an unspecified value.
 
-    ptr: a pointer, a tensor of pointers, or a block pointer (`!tt.ptr<tensor<...>>`), for which `boundaryCheck` names the
-    dimensions that may run over and `padding` what is there. mask: i1. other, result: the pointee. Shapes all alike.
+    ptr: a pointer, a tensor of pointers, or a block pointer (`!tt.ptr<tensor<...>>`), for which `boundaryCheck` names
+    the dimensions that may run over and `padding` what is there. mask: i1. other, result: the pointee. Shapes all
+    alike.
     """
 
     name = "tt.load"

@@ -75,7 +75,10 @@ class ReduceReturnOp(NaiadOp):
 
 @irdl_op_definition
 class ScanOp(NaiadOp):
-    """result[i] combines elements 0 to i along `axis`, in order; from the end with `reverse`. Region as in tt.reduce."""
+    """result[i] combines elements 0 to i along `axis`, in order; from the end with `reverse`.
+
+    Region as in tt.reduce.
+    """
 
     name = "tt.scan"
     srcs = var_operand_def(TensorType)

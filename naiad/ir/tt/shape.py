@@ -24,7 +24,10 @@ __all__ = ["OPS", "BroadcastOp", "CatOp", "ExpandDimsOp", "GatherOp", "JoinOp", 
 
 
 class Moves(NaiadOp):
-    """An op whose result has the elements of its operand; `sizes` is the shape that the result must have, if one rule."""
+    """An op whose result has the elements of its operand.
+
+    `sizes` is the shape that the result must have, if one rule.
+    """
 
     def sizes(self) -> tuple[int, ...] | None:
         return None

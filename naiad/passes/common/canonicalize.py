@@ -1,7 +1,7 @@
 """canonicalize: one way to write each thing. Folds constants, drops what does nothing, simplifies control flow.
 
-Works at any level. Constants go to the start of their function (those in the region of a reduction stay there), equal ones
-once; of a commutative op the constant stands right.
+Works at any level. Constants go to the start of their function (those in the region of a reduction stay there), equal
+ones once; of a commutative op the constant stands right.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from naiad.ir.attributes import keyword
 from naiad.ir.base import bits, element
 from naiad.ir.constants import ConstantOp, constant, number
-from naiad.ir.elementwise import ELEMENTWISE, CmpIOp, Elementwise, SelectOp
+from naiad.ir.elementwise import ELEMENTWISE, CmpIOp, Elementwise, SelectOp, mode_of
 from naiad.ir.tt.func import FuncOp
 from naiad.passes.common.fold import FOLDS
 from naiad.passes.driver import Rewriter, Rules, simplify
@@ -215,10 +215,10 @@ MIRROR |= {b: a for a, b in MIRROR.items()}
 
 
 @IDENTITIES.on(CmpIOp)
-def compare_itself(op: CmpIOp, rewriter: Rewriter) -> None:
+def compare_itself(op: Elementwise, rewriter: Rewriter) -> None:
     """x < x -> false; cmp(c, x) -> the mirrored cmp(x, c)"""
     lhs, rhs = op._operands
-    predicate = op.properties["predicate"].data
+    predicate = mode_of(op) or ""
     if lhs is rhs:
         rewriter.replace_by(op, constant(predicate in ("eq", "sle", "sge", "ule", "uge"), op.results[0].type))
     elif _is_constant(lhs) and not _is_constant(rhs):
@@ -231,12 +231,12 @@ def invert_comparison(op: Elementwise, rewriter: Rewriter) -> None:
     """(a < b) ^ true -> a >= b"""
     inner = op._operands[0].owner
     if type(inner) is CmpIOp and number(op._operands[1]) is True and inner.results[0].has_one_use():
-        word = keyword(INVERSE[inner.properties["predicate"].data])
+        word = keyword(INVERSE[mode_of(inner) or ""])
         rewriter.replace_by(op, CmpIOp(*inner._operands, results=[op.results[0].type], predicate=word))
 
 
 @IDENTITIES.on(SelectOp)
-def select_known(op: SelectOp, rewriter: Rewriter) -> None:
+def select_known(op: Elementwise, rewriter: Rewriter) -> None:
     """select(true, a, b), select(c, a, a) -> a; select(c, true, false) -> c"""
     condition, yes, no = op._operands
     known = number(condition)

@@ -1,7 +1,8 @@
 """cse: one op for each value. Works at any level, in one walk.
 
-Ops are numbered by class, operands, properties and types, in nested scopes. A read is also keyed by how many writes came
-before it, so that it is never merged across one. Discardable attributes do not tell ops apart: those of the first stay.
+Ops are numbered by class, operands, properties and types, in nested scopes. A read is also keyed by how many writes
+came before it, so that it is never merged across one. Discardable attributes do not tell ops apart: those of the first
+stay.
 """
 
 from dataclasses import dataclass
@@ -106,7 +107,9 @@ def _body(op: Operation) -> tuple[Any, ...]:
             names[argument] = len(names)
         for inner in block.ops:
             operands = tuple(names.get(v, v) for v in inner._operands)
-            rows.append((type(inner), operands, *_items(inner), tuple(r._type for r in inner.results), len(inner.regions)))
+            rows.append(
+                (type(inner), operands, *_items(inner), tuple(r._type for r in inner.results), len(inner.regions))
+            )
             if inner.regions:
                 rows.append(inner)  # nested control flow is never equal to another
             for result in inner.results:

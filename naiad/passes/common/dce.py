@@ -71,7 +71,7 @@ class _Liveness:
                 return
 
     def _keep_terminators(self, op: Operation) -> None:
-        """The values that a region gives are all needed, where the op is none of those whose results may go one by one."""
+        """All that a region gives is needed, where the op is none of those whose results may go one by one."""
         if isinstance(op, ForOp | IfOp | WhileOp):
             return
         for region in op.regions:
@@ -131,7 +131,9 @@ class _Liveness:
     def _narrow(self, op: Operation) -> bool:
         """Takes the dead positions out of a loop or a branch."""
         if isinstance(op, ForOp):
-            dead = [n for n, r in enumerate(op.results) if r not in self.live and op.body.block.args[n + 1] not in self.live]
+            dead = [
+                n for n, r in enumerate(op.results) if r not in self.live and op.body.block.args[n + 1] not in self.live
+            ]
             return _cut_for(op, dead)
         if isinstance(op, IfOp):
             return _cut_if(op, [n for n, r in enumerate(op.results) if r not in self.live])
@@ -142,7 +144,10 @@ class _Liveness:
 
 
 def _stays(op: Operation) -> bool:
-    """Whether an op is needed for itself: it has an effect, or ends a function. Other terminators follow what they end."""
+    """Whether an op is needed for itself: it has an effect, or ends a function.
+
+    Other terminators follow what they end.
+    """
     if is_terminator(type(op)):
         parent = op.parent_op()
         return parent is None or parent.name == "tt.func"

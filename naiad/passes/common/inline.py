@@ -1,4 +1,5 @@
-"""tt-inline: puts the body of each callee in the place of its calls, and drops the functions that no one calls any more.
+"""tt-inline: puts the body of each callee in the place of its calls, and drops the functions that no one calls any
+more.
 
 Reads and leaves ttir. Callees first, so that each body is final when it is copied; a function with one call is moved.
 """

@@ -1,7 +1,7 @@
 """licm: moves out of a loop what is the same in every turn. Works at any level, on scf.for and scf.while.
 
-Only what cannot trap and touches no memory goes, since the loop may not run at all. A read goes too where the loop is known
-to run at least once and nothing in it writes. A loop that says so (`tl.range(disable_licm=True)`) is left alone.
+Only what cannot trap and touches no memory goes, since the loop may not run at all. A read goes too where the loop is
+known to run at least once and nothing in it writes. A loop that says so (`tl.range(disable_licm=True)`) is left alone.
 """
 
 from dataclasses import dataclass

@@ -77,7 +77,10 @@ def _end_of_main(loop: ForOp, factor: int) -> SSAValue:
 
 
 def _leftover(loop: ForOp, start: SSAValue) -> None:
-    """A copy of the loop behind it, from `start` on, which starts from what the main loop gives. It is not pipelined."""
+    """A copy of the loop behind it, from `start` on, which starts from what the main loop gives.
+
+    It is not pipelined.
+    """
     rest = loop.clone()
     rest.attributes["tt.num_stages"] = int_attr(1)
     loop.parent.insert_op_after(rest, loop)  # type: ignore[union-attr]
@@ -91,7 +94,7 @@ def _repeat_body(loop: ForOp, factor: int) -> None:
     block = loop.body.block
     original = Region()
     loop.body.clone_into(original)
-    counter = block.args[0]
+    counter: SSAValue = block.args[0]
     for _ in range(factor - 1):
         last = block.last_op
         given = tuple(last._operands)  # type: ignore[union-attr]

@@ -1,7 +1,7 @@
 """The passes on ttir, and their pipelines, one of which every backend runs first: `TTIR.run(module)`.
 
-TTIR leaves block pointers and descriptors as they are, for hardware that has them. POINTERS rewrites them to plain pointers
-and has loops carry scalars for tiles that move evenly, as the CPU backend wants it.
+TTIR leaves block pointers and descriptors as they are, for hardware that has them. POINTERS rewrites them to plain
+pointers and has loops carry scalars for tiles that move evenly, as the CPU backend wants it.
 """
 
 from dataclasses import replace
@@ -16,13 +16,23 @@ from naiad.passes.pipeline import Order, Pipeline
 from naiad.passes.ttir.broadcast import ReorderBroadcast
 from naiad.passes.ttir.combine import Combine
 from naiad.passes.ttir.descriptors import RewriteDescriptors
+from naiad.passes.ttir.scaled_dot import DecomposeScaledDot
 from naiad.passes.ttir.uniform_carries import UniformCarries
 
 __all__ = ["POINTERS", "TTIR"]
 
 TTIR = Pipeline(
     "ttir",
-    (Inline(), DeadCode(), Combine(), ReorderBroadcast(), CommonSubexpressions(), HoistInvariants(), Unroll(), DeadCode()),
+    (
+        Inline(),
+        DeadCode(),
+        Combine(),
+        ReorderBroadcast(),
+        CommonSubexpressions(),
+        HoistInvariants(),
+        Unroll(),
+        DeadCode(),
+    ),
     order=(
         Order("tt-inline", "tt-combine", "patterns do not see through calls"),
         Order("tt-combine", "tt-reorder-broadcast", "it counts on folded splats and broadcasts"),
@@ -36,7 +46,7 @@ TTIR = Pipeline(
 POINTERS = (
     replace(TTIR, name="ttir-pointers")
     .replacing("tt-inline", Inline(all=True))
-    .after("tt-inline", RewriteDescriptors())
+    .after("tt-inline", RewriteDescriptors(), DecomposeScaledDot())
     .after("unroll", UniformCarries(), Canonicalize(), CommonSubexpressions(), HoistInvariants())
 )
-"""TTIR for a target without functions, descriptors and tiles that live from turn to turn in registers."""
+"""TTIR for a target without functions, descriptors, microscaled products, and tiles that live in registers over turns."""

@@ -40,8 +40,8 @@ class Parts:
             rank = len(shape(type.block))  # type: ignore[attr-defined]
             return Parts(values[0], values[1 : 1 + rank], values[1 + rank : 1 + 2 * rank], (), values[-1])
         rank = len(shape(type.pointee))  # type: ignore[attr-defined]
-        groups = [values[1 + n * rank : 1 + (n + 1) * rank] for n in range(3)]
-        return Parts(values[0], *groups, None)
+        sizes, strides, offsets = (values[1 + n * rank : 1 + (n + 1) * rank] for n in range(3))
+        return Parts(values[0], sizes, strides, offsets, None)
 
 
 @dataclass
@@ -132,7 +132,10 @@ class Access:
         return Access(make, parts, ptr, make.both(mask, make.repeated(make.placed(inside, 1, 2), sizes)), sizes)
 
     def load(self, op: Operation, nan: SSAValue | bool | None) -> SSAValue:
-        """Reads the tile. nan: what is outside (false for zero, true for NaN, or an i1 value that says so; None: anything)."""
+        """Reads the tile. nan: what is outside (false for zero, true for NaN, or an i1 value that says so; None.
+
+        Anything).
+        """
         type_ = tensor(element(self.parts.base.type.pointee), self.sizes)  # type: ignore[attr-defined]
         other = None if self.mask is None or nan is None else self._padding(nan, type_)
         return self.make.op("tt.load", type_, self.ptr, self.mask, other, **_hints(op, "cache", "evict", "isVolatile"))
@@ -200,4 +203,3 @@ def _rows_inside(make: Maker, rows: SSAValue, extent: SSAValue) -> SSAValue:
     below = make.op("arith.cmpi", mask, wide, make.splat(extent, (count,)), predicate=keyword("slt"))
     zero = make.constant(0, wide.type)
     return make.op("arith.andi", mask, below, make.op("arith.cmpi", mask, wide, zero, predicate=keyword("sge")))
-

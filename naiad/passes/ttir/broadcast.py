@@ -1,7 +1,7 @@
 """tt-reorder-broadcast: computes before repeating. Reads ttir, leaves ttir.
 
-An elementwise op on splats is done once, on the scalars; on broadcasts of one small shape it is done on that shape. What
-costs a tile of ops becomes a scalar or a row.
+An elementwise op on splats is done once, on the scalars; on broadcasts of one small shape it is done on that shape.
+What costs a tile of ops becomes a scalar or a row.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,9 @@ def _on_sources(op: Operation, repeats: list[Operation], rewriter: Rewriter) -> 
     first = repeats[0]
     source = first._operands[0].type
     for other in repeats[1:]:
-        if shape(other._operands[0].type) != shape(source) or other.properties.get("axis") != first.properties.get("axis"):
+        if shape(other._operands[0].type) != shape(source) or other.properties.get("axis") != first.properties.get(
+            "axis"
+        ):
             return
     operands = [_shrunk(v, source, rewriter) if _is_uniform(v) else v.owner._operands[0] for v in op._operands]
     small = _made(op, operands, like(source, element(op.results[0].type)))

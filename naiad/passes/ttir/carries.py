@@ -12,7 +12,10 @@ __all__ = ["Carrier", "add_carries", "carriers"]
 
 @dataclass(frozen=True)
 class Carrier:
-    """One carried value: what it starts from, its name in the body's `block`, and what the body gives for the next turn."""
+    """One carried value.
+
+    What it starts from, its name in the body's `block`, and what the body gives for the next turn.
+    """
 
     index: int
     start: SSAValue
@@ -43,7 +46,8 @@ Tile = Callable[[list[SSAValue], Operation], SSAValue]
 def add_carries(loop: Operation, carrier: Carrier, starts: Sequence[SSAValue], totals: Totals, tile: Tile) -> Operation:
     """Has `loop` carry `starts` too, and makes the tile of `carrier` from them wherever it is used; gives the new loop.
 
-    totals: what the new values are after a turn. tile: the tile from them, made before an op. The old carry gives itself.
+    totals: what the new values are after a turn. tile: the tile from them, made before an op. The old carry gives
+    itself.
     """
     bodies = [loop.body.block] if isinstance(loop, ForOp) else [loop.before_region.block, loop.after_region.block]  # type: ignore[attr-defined]
     offset = 1 if isinstance(loop, ForOp) else 0

@@ -2,15 +2,16 @@
 
 import operator
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from naiad.ir.base import element, segments
+from naiad.ir.base import bits, element, segments
 from naiad.ir.constants import ConstantOp, constant, number
-from naiad.ir.elementwise import ELEMENTWISE, CmpIOp, SelectOp
+from naiad.ir.elementwise import ELEMENTWISE, CmpIOp, SelectOp, mode_of
 from naiad.ir.tt.debug import AssertOp, AssumeOp
 from naiad.ir.tt.dot import DotOp
 from naiad.ir.tt.make import AddPtrOp, MakeRangeOp, SplatOp, UnsplatOp
@@ -50,7 +51,7 @@ def merge_steps(op: AddPtrOp, rewriter: Rewriter) -> None:
     first, second = number(inner.offset), number(op.offset)
     if first is None or second is None:
         return
-    limit = 1 << (element(op.offset.type).width.data - 1)
+    limit = 1 << (bits(op.offset.type) - 1)
     if -limit <= first + second < limit:
         total = rewriter.insert(constant(first + second, op.offset.type))
         rewriter.replace_by(op, AddPtrOp(inner.ptr, total, results=[op.result.type]))
@@ -123,7 +124,7 @@ def compare_range(op: Operation, rewriter: Rewriter) -> None:
     steps, limit = op._operands[0].owner, number(op._operands[1])
     if type(steps) is not MakeRangeOp or limit is None:
         return
-    compare = ORDER.get(op.properties["predicate"].data)
+    compare = ORDER.get(mode_of(op) or "")
     if compare is None:
         return
     first, last = compare(steps.start.value.data, limit), compare(steps.end.value.data - 1, limit)
@@ -168,7 +169,7 @@ def store_known_mask(op: StoreOp, rewriter: Rewriter) -> None:
 
 
 @COMBINE.on(SelectOp)
-def select_masked_load(op: SelectOp, rewriter: Rewriter) -> None:
+def select_masked_load(op: Operation, rewriter: Rewriter) -> None:
     """select(m, load(p, m), x) -> load(p, m, x), where it is the very same mask"""
     mask, loaded, other = op._operands
     load = loaded.owner
@@ -184,7 +185,10 @@ def select_masked_load(op: SelectOp, rewriter: Rewriter) -> None:
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined where `op` can use it: a constant, an argument of its block, or earlier in its block."""
+    """Whether `value` is defined where `op` can use it.
+
+    A constant, an argument of its block, or earlier in its block.
+    """
     owner = value.owner
     if not isinstance(owner, Operation):
         return owner is op.parent
@@ -212,7 +216,8 @@ def add_to_product(op: Operation, rewriter: Rewriter) -> None:
             continue
         other = op._operands[1 - n]
         if other is not value and other.type == dot.result.type:
-            properties = dict(dot.properties)
-            rewriter.replace_by(op, DotOp(dot.a, dot.b, other, results=[other.type], location=dot.location, **properties))
+            properties: dict[str, Any] = dict(dot.properties)
+            rewriter.replace_by(
+                op, DotOp(dot.a, dot.b, other, results=[other.type], location=dot.location, **properties)
+            )
             return
-

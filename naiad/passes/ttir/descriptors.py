@@ -5,13 +5,13 @@
 
     becomes  range_d * stride_d, added to a scalar pointer base + i * s + j * c1, and the mask  range_0 < m - i
 
-so that in a loop only scalars change. Such a value is a list of scalars (`Parts`) wherever it goes: through scf, calls and
-arguments. A kernel's descriptor argument becomes its base pointer; its shape (i32) and strides (i64) are the arguments that
-follow, which the front end puts there; where they are not there (ttir by hand) they are added. `tt.padding = 2 : i32` on the
-argument says that it pads with NaN.
+so that in a loop only scalars change. Such a value is a list of scalars (`Parts`) wherever it goes: through scf, calls
+and arguments. A kernel's descriptor argument becomes its base pointer; its shape (i32) and strides (i64) are the
+arguments that follow, which the front end puts there; where they are not there (ttir by hand) they are added.
+`tt.padding = 2 : i32` on the argument says that it pads with NaN.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from naiad.ir.attributes import keyword
 from naiad.ir.base import shape
 from naiad.ir.tt.blocks import (
     AdvanceOp,
@@ -64,7 +65,10 @@ def _block(type: Attribute) -> Attribute:
 
 
 def _part_types(type: Attribute) -> list[Attribute]:
-    """What a value of `type` becomes: base, shape, strides, then offsets of a block pointer or padding of a descriptor."""
+    """What a value of `type` becomes.
+
+    Base, shape, strides, then offsets of a block pointer or padding of a descriptor.
+    """
     if not _is_described(type):
         return [type]
     block = _block(type)
@@ -93,7 +97,9 @@ class _Rewrite:
         for op in reversed(self.gone):
             Rewriter.erase_op(op)
 
-    def _arguments(self, func: FuncOp, block: Block, attributes: list[dict[str, Attribute]]) -> list[dict[str, Attribute]]:
+    def _arguments(
+        self, func: FuncOp, block: Block, attributes: list[dict[str, Attribute]]
+    ) -> list[dict[str, Attribute]]:
         index, kept = 0, list(attributes)
         while index < len(block.args):
             argument = block.args[index]
@@ -183,8 +189,8 @@ class _Rewrite:
 
     def _swap(self, op: Operation, regions: list[Region]) -> None:
         types = [t for r in op.results for t in _part_types(r.type)]
-        new = type(op).create(operands=self.flat(op._operands), result_types=types, regions=regions, location=op.location,
-                              attributes=dict(op.attributes), properties=dict(op.properties))  # fmt: skip
+        new = type(op).create(operands=self.flat(op._operands), result_types=types, regions=regions,
+                              location=op.location, attributes=dict(op.attributes), properties=dict(op.properties))  # fmt: skip
         op.parent.insert_op_before(new, op)  # type: ignore[union-attr]
         at = 0
         for old in op.results:
@@ -228,7 +234,7 @@ def _make(r: _Rewrite, op: MakeTensorPtrOp | MakeTensorDescriptorOp) -> None:
         parts = Parts(op.base, list(op.shape), list(op.strides), offsets, None)
     else:
         sizes = [make.op("arith.extsi", i64, v) for v in op.shape]
-        nan = make.constant(op.padding is not None and op.padding.data == "nan", i1)
+        nan = make.constant(op.padding is not None and _is_nan(op.padding), i1)
         parts = Parts(op.base, sizes, list(op.strides), (), nan)
     r.parts[op.results[0]] = parts
     r.gone.append(op)
@@ -247,7 +253,7 @@ def _load(r: _Rewrite, op: LoadOp) -> None:
         return
     checked = tuple(op.boundaryCheck.get_values()) if op.boundaryCheck is not None else ()
     access = Access.block(Maker(op, op.location), parts, op.result.type, parts.offsets, checked)
-    nan = None if op.padding is None else op.padding.data == "nan"
+    nan = None if op.padding is None else _is_nan(op.padding)
     _replace(op, access.load(op, nan if checked else None))
 
 
@@ -281,7 +287,10 @@ def _descriptor_store(r: _Rewrite, op: DescriptorStoreOp) -> None:
 
 def _descriptor_reduce(r: _Rewrite, op: DescriptorReduceOp) -> None:
     access = _described_access(r, op)
-    access.reduce(op.kind.data, access.make.reshaped(op.src, _block(op.desc.type)))
+    access.reduce(
+        op.kind.data,  # type: ignore[attr-defined]
+        access.make.reshaped(op.src, _block(op.desc.type)),
+    )
     Rewriter.erase_op(op)
 
 
@@ -299,13 +308,17 @@ def _scatter(r: _Rewrite, op: DescriptorScatterOp) -> None:
     Rewriter.erase_op(op)
 
 
+def _is_nan(padding: Attribute) -> bool:
+    return padding == keyword("nan")
+
+
 def _replace(op: Operation, value: SSAValue) -> None:
     value.name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(value)
     Rewriter.erase_op(op)
 
 
-RULES = {
+RULES: dict[type[Operation], Callable[..., None]] = {
     MakeTensorPtrOp: _make,
     MakeTensorDescriptorOp: _make,
     AdvanceOp: _advance,

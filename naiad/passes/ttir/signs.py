@@ -69,5 +69,3 @@ def is_nonpositive(value: SSAValue) -> bool:
     if not isinstance(owner, Operation) or owner.name != "arith.subi":
         return False
     return number(owner._operands[0]) == 0 and is_nonnegative(owner._operands[1])
-
-

@@ -4,13 +4,15 @@
       load %p                        ->       load addptr(%p0, splat(%moved))
       yield addptr(%p, splat(%s))             yield %moved + %s
 
-so that no backend has to keep the tile of pointers between turns. The step may be computed anywhere in the loop, and differ
-from turn to turn. A step that is a tile, the same in every turn, is counted: `addptr(%p0, splat(%turns) * %u)`. Several steps
-in a row, and steps under a condition, add up. Pointers' totals are i64 unless they are known to stay below 2^31.
+so that no backend has to keep the tile of pointers between turns. The step may be computed anywhere in the loop, and
+differ from turn to turn. A step that is a tile, the same in every turn, is counted: `addptr(%p0, splat(%turns) * %u)`.
+Several steps in a row, and steps under a condition, add up. Pointers' totals are i64 unless they are known to stay
+below 2^31.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, i64
@@ -157,7 +159,7 @@ def _rewritten(loop: Operation, carrier: Carrier, steps: Steps) -> Operation:
 
     def total(values: list[SSAValue]) -> list[SSAValue]:
         """What the carried scalars are at the end of a turn, from what they are at its start."""
-        last = carrier.block.last_op
+        last: Operation = carrier.block.last_op  # type: ignore[assignment]
         given, at = [], iter(values)
         if steps.scalars:
             moved = next(at)
@@ -231,7 +233,7 @@ def _moved(op: type[Operation], tile: SSAValue, amount: SSAValue, anchor: Operat
     return _insert(anchor, op, tile.type, tile, amount)
 
 
-def _insert(anchor: Operation, op: type[Operation], type_: Attribute, *operands: SSAValue) -> SSAValue:
+def _insert(anchor: Operation, op: type[Any], type_: Attribute, *operands: SSAValue) -> SSAValue:
     made = op(*operands, results=[type_], location=anchor.location)
     anchor.parent.insert_op_before(made, anchor)  # type: ignore[union-attr]
     return made.results[0]
