@@ -94,8 +94,7 @@ class Arguments:
             storage = host.untyped_storage()
             self.buffers.known.append(Buffer(name, storage.data_ptr(), storage.nbytes()))
         elif isinstance(host, np.ndarray) and host.size:
-            low, high = np.lib.array_utils.byte_bounds(host) if hasattr(np.lib, "array_utils") else np.byte_bounds(host)
-            self.buffers.known.append(Buffer(name, low, high - low))
+            self.buffers.known.append(_extent(name, host))
 
     def _descriptor(self, name: str, argument: Any) -> tensor_descriptor:
         """A TensorDescriptor of the host."""
@@ -107,6 +106,14 @@ class Arguments:
         sizes = [tensor(scalar(n, element_of(int32)), int32) for n in shape]
         steps = [tensor(scalar(n, element_of(int64)), int64) for n in strides]
         return tensor_descriptor(handle, sizes, steps, block)
+
+
+def _extent(name: str, array: Any) -> Buffer:
+    """The memory between the first and the last element of an array; strides may be negative."""
+    steps = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    low = sum(step for step in steps if step < 0)
+    high = sum(step for step in steps if step > 0) + array.itemsize
+    return Buffer(name, address(array) + low, high - low)
 
 
 def _annotated(annotation: Any) -> dtype | None:

@@ -8,7 +8,7 @@ import numpy as np
 from naiad.ir.evaluate import evaluate
 from naiad.language.types import dtype
 from naiad.runtime.interpreter.memory import Access, peek, poke
-from naiad.runtime.interpreter.tiles import Tile, element_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, element_of
 
 Update = Callable[[Tile, Tile], Tile]
 """What memory holds after an atomic: of what it held, and the operand."""
@@ -75,4 +75,4 @@ def compare_and_swap(builder: Any, operands: Sequence[Any], type: dtype, sem: st
     return change(builder, Access.of(pointer, None), element, [compare, value], update)
 
 
-RULES = {"tt.atomic_rmw": read_modify_write, "tt.atomic_cas": compare_and_swap}
+RULES: dict[str, Rule] = {"tt.atomic_rmw": read_modify_write, "tt.atomic_cas": compare_and_swap}

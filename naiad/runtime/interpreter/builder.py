@@ -28,10 +28,7 @@ from naiad.runtime.interpreter import (
 )
 from naiad.runtime.interpreter.errors import NotOneNumber
 from naiad.runtime.interpreter.mapped import Buffers
-from naiad.runtime.interpreter.tiles import LIFTED, Tile, element_of, filled, shape_of
-
-Rule = Callable[..., Any]
-"""Computes one op: `rule(builder, operands, type, **attributes)` gives a handle, a tuple of them, or None."""
+from naiad.runtime.interpreter.tiles import LIFTED, Rule, Tile, element_of, filled, shape_of
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,

@@ -9,7 +9,7 @@ import numpy as np
 from naiad.rounding import is_float, to_double
 from naiad.runtime.interpreter import place
 from naiad.runtime.interpreter.errors import DeviceAssertionError
-from naiad.runtime.interpreter.tiles import Tile
+from naiad.runtime.interpreter.tiles import Rule, Tile
 
 
 def print_tiles(
@@ -58,7 +58,7 @@ def nothing(builder: Any, operands: Sequence[Any], type: Any = None, **attribute
     """Barriers and hints: one program runs at a time, and every store is done when it returns."""
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "tt.print": print_tiles,
     "tt.assert": check,
     "llvm.intr.assume": nothing,

@@ -9,7 +9,7 @@ import numpy as np
 from naiad.language.types import dtype
 from naiad.runtime.interpreter.atomics import change, update_of
 from naiad.runtime.interpreter.memory import Access, BlockPointer, numbers
-from naiad.runtime.interpreter.tiles import Tile, bytes_of, element_of, filled, shape_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, bytes_of, element_of, filled, shape_of
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def scatter(builder: Any, operands: Sequence[Any], type: Any = None) -> None:
     descriptor.rows(rows, column).write(builder, value)
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "tt.make_tensor_descriptor": make,
     "tt.descriptor_load": load,
     "tt.descriptor_store": store,

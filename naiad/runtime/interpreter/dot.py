@@ -11,7 +11,7 @@ import numpy as np
 
 from naiad.language.types import dtype
 from naiad.rounding import is_float, to_double, to_float
-from naiad.runtime.interpreter.tiles import Tile, element_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, element_of
 
 _FP4 = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0])
 """The values of e2m1 by their code."""
@@ -80,4 +80,4 @@ def _spread(scale: Tile | None, size: int) -> Tile:
     return np.repeat(factors, size // scale.shape[-1], axis=-1)
 
 
-RULES = {"tt.dot": dot, "tt.dot_scaled": dot_scaled}
+RULES: dict[str, Rule] = {"tt.dot": dot, "tt.dot_scaled": dot_scaled}

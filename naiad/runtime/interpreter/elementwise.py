@@ -9,7 +9,7 @@ from naiad.errors import InterpreterError
 from naiad.ir.evaluate import CASTS, FLOAT, SIGNED, UNSIGNED, evaluate
 from naiad.language.types import dtype
 from naiad.runtime.interpreter.errors import NotLiftable
-from naiad.runtime.interpreter.tiles import Tile, bytes_of, element_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, bytes_of, element_of
 
 NAMES = (*FLOAT, *SIGNED, *UNSIGNED, *CASTS, "arith.cmpi", "arith.cmpf", "arith.select", "tt.clampf")
 
@@ -24,7 +24,9 @@ def _rule(name: str) -> Any:
 
 def select(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
     """Each element from the second operand where the first is true, else from the third."""
-    return np.where(*operands).astype(builder.element(type))
+    condition, a, b = operands
+    chosen: Tile = np.where(condition, a, b)
+    return chosen.astype(builder.element(type))
 
 
 def bitcast(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
@@ -56,7 +58,7 @@ def inline_assembly(builder: Any, operands: Sequence[Tile], type: dtype, **attri
     )
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     **{name: _rule(name) for name in NAMES},
     "arith.select": select,
     "arith.bitcast": bitcast,

@@ -5,15 +5,18 @@ rewrite.py puts these calls in; each says which construct it stands for.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from naiad import language
 from naiad.compiler.values import as_variable
 from naiad.language.constexpr import constexpr, unwrap
-from naiad.language.promotion import scalar_constant, to_tensor
+from naiad.language.core import is_builtin
+from naiad.language.promotion import integer_promotion, scalar_constant, to_tensor
 from naiad.language.tensor import tensor
 from naiad.language.tuples import tuple as language_tuple
 from naiad.language.types import int32
+from naiad.language.values import base_value
 from naiad.runtime.interpreter.show import shown
 
 
@@ -49,7 +52,8 @@ def or_(a: Any, b: Any) -> Any:
 
 def not_(value: Any) -> Any:
     """`not value`."""
-    return value.__not__() if isinstance(value, tensor | constexpr) else not value
+    negated = getattr(value, "__not__", None)
+    return not value if negated is None else negated()
 
 
 def is_(a: Any, b: Any) -> bool:
@@ -70,19 +74,24 @@ def chosen(value: Any, condition: Any) -> Any:
 
 @dataclass(frozen=True)
 class Range:
-    """`range(...)` in a kernel, or tl.range: its numbers are scalars of the language."""
+    """`range(...)` in a kernel: constants where it is listed, scalars of the language where `for` goes over it."""
 
     start: Any
     stop: Any
     step: Any
 
-    def __iter__(self) -> Iterator[Any]:
-        bounds = [to_tensor(value) for value in (self.start, self.stop, self.step)]
+    def __iter__(self) -> Iterator[constexpr]:
+        return (constexpr(number) for number in self.numbers())
+
+    def numbers(self) -> Iterable[int]:
+        return range(int(self.start), int(self.stop), int(self.step))
+
+    def scalars(self) -> Iterator[Any]:
+        """The numbers in the widest type of the bounds."""
         type = int32
-        for bound in bounds:
-            type = bound.dtype if bound.dtype.int_bitwidth > type.int_bitwidth else type
-        for number in range(*(int(bound) for bound in bounds)):
-            yield scalar_constant(number, type)
+        for bound in (self.start, self.stop, self.step):
+            type = integer_promotion(type, to_tensor(bound).dtype)
+        return (scalar_constant(number, type) for number in self.numbers())
 
 
 def range_(*bounds: Any, **options: Any) -> Range:
@@ -93,20 +102,19 @@ def range_(*bounds: Any, **options: Any) -> Range:
 
 def iterated(source: Any) -> Iterable[Any]:
     """`for x in source`."""
-    if isinstance(source, getattr(language, "static_range", ())):
-        numbers = range(*(int(unwrap(v)) for v in (source.start, source.end, source.step)))
-        return [constexpr(number) for number in numbers]
-    if isinstance(source, getattr(language, "range", ())):
+    if isinstance(source, language.static_range):
         return Range(source.start, source.end, source.step)
-    return source
+    if isinstance(source, language.range):
+        return Range(source.start, source.end, source.step).scalars()
+    return source.scalars() if isinstance(source, Range) else source
 
 
-def listed(source: Any) -> Iterable[Any]:
-    """The items of a comprehension: what it goes over is known when the kernel is compiled."""
-    if isinstance(source, Range):
-        numbers = range(*(int(v) for v in (source.start, source.stop, source.step)))
-        return [constexpr(number) for number in numbers]
-    return iterated(source)
+def callee(function: Any) -> Any:
+    """What a call calls: a Python function that knows nothing of kernels gets the values of constexpr."""
+    plain = isinstance(function, FunctionType | BuiltinFunctionType) and not is_builtin(function)
+    if not plain or str(function.__module__).startswith("naiad."):
+        return function
+    return lambda *args, **kwargs: function(*map(unwrap, args), **{name: unwrap(v) for name, v in kwargs.items()})
 
 
 def assert_(condition: Any, message: Callable[[], Any]) -> None:
@@ -175,5 +183,27 @@ def int_(value: Any) -> Any:
     return int(unwrap(value))
 
 
-BUILTINS = frozenset(("range", "print", "min", "max", "isinstance", "getattr", "hasattr", "float", "int"))
+def abs_(value: Any) -> Any:
+    """`abs(value)`."""
+    return language.abs(value) if isinstance(value, tensor) else abs(unwrap(value))
+
+
+def bool_(value: Any = False) -> Any:
+    """`bool(value)`."""
+    return language.cast(value, language.int1) if isinstance(value, tensor) else bool(value)
+
+
+def str_(value: Any = "") -> str:
+    """`str(value)`."""
+    return str(unwrap(value))
+
+
+def type_(value: Any) -> Any:
+    """`type(value)`: of a tensor its type in the language."""
+    return value.type if isinstance(value, base_value) and not isinstance(value, constexpr) else type(unwrap(value))
+
+
+BUILTINS = frozenset(
+    ("abs", "bool", "float", "getattr", "hasattr", "int", "isinstance", "max", "min", "print", "range", "str", "type")
+)
 """Python's functions that mean something else in a kernel; here they end in an underscore."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from naiad.language.types import dtype
-from naiad.runtime.interpreter.tiles import Tile, element_of, filled, shape_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, element_of, filled, shape_of
 
 
 def program_id(builder: Any, operands: Sequence[Tile], type: dtype, axis: int) -> Tile:
@@ -39,7 +39,7 @@ def poison(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
     return filled(0, element_of(type), shape_of(type))
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "tt.get_program_id": program_id,
     "tt.get_num_programs": num_programs,
     "tt.make_range": make_range,

@@ -12,9 +12,9 @@ import numpy as np
 
 from naiad.language.types import dtype
 from naiad.runtime.interpreter.mapped import HIGHEST, LOWEST
-from naiad.runtime.interpreter.tiles import Tile, bytes_of, element_of, filled, shape_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, bytes_of, element_of, filled, shape_of
 
-_WORDS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+_WORDS: dict[int, Any] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 
 
 @dataclass(frozen=True)
@@ -173,4 +173,9 @@ def store(
     _access(operands, mask, boundaryCheck or ()).write(builder, value)
 
 
-RULES = {"tt.load": load, "tt.store": store, "tt.make_tensor_ptr": make_block_pointer, "tt.advance": advance}
+RULES: dict[str, Rule] = {
+    "tt.load": load,
+    "tt.store": store,
+    "tt.make_tensor_ptr": make_block_pointer,
+    "tt.advance": advance,
+}

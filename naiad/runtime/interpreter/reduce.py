@@ -12,7 +12,7 @@ import numpy as np
 from naiad.language.builder import Body
 from naiad.rounding import to_float
 from naiad.runtime.interpreter.errors import NotLiftable, NotOneNumber
-from naiad.runtime.interpreter.tiles import Tile, element_of, shape_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, element_of, shape_of
 
 Tiles = list[Tile]
 Combine = Callable[[Tiles, Tiles], Tiles]
@@ -116,4 +116,4 @@ def map_elementwise(builder: Any, operands: Sequence[Tile], type: list[Any], bod
     return tuple(tile.reshape(shape_of(t)) for tile, t in zip(packed, type, strict=True))
 
 
-RULES = {"tt.reduce": reduce, "tt.scan": scan, "tt.map_elementwise": map_elementwise}
+RULES: dict[str, Rule] = {"tt.reduce": reduce, "tt.scan": scan, "tt.map_elementwise": map_elementwise}

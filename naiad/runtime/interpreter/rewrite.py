@@ -64,7 +64,7 @@ def _place(definition: ast.FunctionDef, function: Function) -> None:
     first = next((line for line in function.raw_src if line.lstrip().startswith(("def ", "async def "))), "")
     indent = len(first) - len(first.lstrip())
     for node in ast.walk(definition):
-        if hasattr(node, "col_offset"):
+        if isinstance(node, ast.expr | ast.stmt):
             node.col_offset += indent
             node.end_col_offset = (node.end_col_offset or 0) + indent
 
@@ -180,10 +180,12 @@ class Rewriter(ast.NodeTransformer):
     # Expressions
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """range(n) -> __naiad.range_(n)"""
+        """range(n) -> __naiad.range_(n), f(x) -> __naiad.callee(f)(x)"""
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in self.builtins:
             node.func = ast.copy_location(ast.Attribute(_load(SUPPORT), f"{node.func.id}_", ast.Load()), node.func)
+        elif node.args or node.keywords:  # what takes no arguments (breakpoint) is called from the kernel itself
+            node.func = _call("callee", node.func)
         return node
 
     def visit_Tuple(self, node: ast.Tuple) -> Any:
@@ -193,7 +195,8 @@ class Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         """An index stays Python's tuple."""
         node.value = self.visit(node.value)
-        node.slice = self.generic_visit(node.slice) if isinstance(node.slice, ast.Tuple) else self.visit(node.slice)
+        index: Any = self.generic_visit(node.slice) if isinstance(node.slice, ast.Tuple) else self.visit(node.slice)
+        node.slice = index
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -239,12 +242,10 @@ class Rewriter(ast.NodeTransformer):
         test = _call("truth", _named(name, node.test))
         return _call("chosen", ast.copy_location(ast.IfExp(test, node.body, node.orelse), node), _load(name))
 
-    def visit_ListComp(self, node: ast.ListComp) -> Any:
+    def _comprehension(self, node: Any) -> Any:
         self._inside += 1
         self.generic_visit(node)
         self._inside -= 1
-        for generator in node.generators:
-            generator.iter = _call("listed", generator.iter)
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
@@ -253,7 +254,7 @@ class Rewriter(ast.NodeTransformer):
         self._inside -= 1
         return node
 
-    visit_GeneratorExp = visit_SetComp = visit_DictComp = visit_ListComp
+    visit_ListComp = visit_GeneratorExp = visit_SetComp = visit_DictComp = _comprehension
 
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:

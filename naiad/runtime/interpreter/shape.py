@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from naiad.language.types import dtype
-from naiad.runtime.interpreter.tiles import Tile, shape_of
+from naiad.runtime.interpreter.tiles import Rule, Tile, shape_of
 
 
 def expand_dims(builder: Any, operands: Sequence[Tile], type: dtype, axis: int) -> Tile:
@@ -61,7 +61,7 @@ def histogram(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
     return np.bincount(source[counted], minlength=bins).astype(np.int32)
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "tt.expand_dims": expand_dims,
     "tt.broadcast": broadcast,
     "tt.reshape": reshape,

@@ -7,7 +7,7 @@ import numpy as np
 
 from naiad.language.types import dtype
 from naiad.rounding import is_float, to_double
-from naiad.runtime.interpreter.tiles import Tile
+from naiad.runtime.interpreter.tiles import Rule, Tile
 
 
 def _keys(tile: Tile, signed: bool) -> Tile:
@@ -49,4 +49,4 @@ def flip(builder: Any, operands: Sequence[Tile], type: dtype, axis: int) -> Tile
     return np.flip(operands[0], axis)
 
 
-RULES = {"ttn.sort": sort, "ttn.topk": topk, "ttn.flip": flip}
+RULES: dict[str, Rule] = {"ttn.sort": sort, "ttn.topk": topk, "ttn.flip": flip}

@@ -4,6 +4,7 @@ Integers are signless (int8 to int64, bool for int1), pointers are addresses in 
 other floats are numpy's and ml_dtypes'. A scalar is an array of rank 0. Block pointers and descriptors are objects.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +15,8 @@ from naiad.rounding import to_float
 
 Tile = Any
 """A numpy array or a numpy scalar."""
+Rule = Callable[..., Any]
+"""Computes one op: `rule(builder, operands, type, **attributes)` gives a handle, a tuple of them, or None."""
 
 _ELEMENTS: dict[str, np.dtype] = {
     "int1": np.dtype(bool),
