@@ -49,4 +49,4 @@ POINTERS = (
     .after("tt-inline", RewriteDescriptors(), DecomposeScaledDot())
     .after("unroll", UniformCarries(), Canonicalize(), CommonSubexpressions(), HoistInvariants())
 )
-"""TTIR for a target without functions, descriptors, microscaled products, and tiles that live in registers over turns."""
+"""TTIR for a target without functions, descriptors, microscaled products, and tiles that live in registers in loops."""

@@ -1,0 +1,170 @@
+"""tt-decompose-scaled-dot: products in microscaling formats become products of plain floats. ttir to ttir.
+
+    %d = tt.dot_scaled %a scale %s, %b scale %t, %c lhs = e2m1 rhs = e4m3
+
+    becomes  tt.dot (unpacked a * 2^(s - 127)), (b * 2^(t - 127)), %c
+
+for a target that has no such instruction. Elements and scales are multiplied in f32, where that is exact, and rounded
+to bf16, in which e2m1, e4m3, e5m2 and bf16 times a power of two fit; where something does not, the product is in f32.
+Hardware may take what is below the least normal bf16, 2^-126, for 0.
+`fastMath` says that no scale is NaN. Source: OCP Microscaling Formats Specification 1.0, sections 5.3 and 5.4.
+"""
+
+import math
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    IntegerType,
+    ModuleOp,
+    bf16,
+    f32,
+    i1,
+    i16,
+    i32,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from naiad.ir.attributes import keyword
+from naiad.ir.base import bits, element, int_attr, like, shape, tensor
+from naiad.ir.tt.dot import DotScaledOp
+from naiad.passes.ttir.accesses import Maker
+
+__all__ = ["DecomposeScaledDot"]
+
+FP8 = {"e4m3": Float8E4M3FNType(), "e5m2": Float8E5M2Type()}
+HALF, SMALLEST_SCALE, NAN_CODE = 0x3F00, 0x00400000, 255
+"""The bits of 0.5 in bf16; of 2^-127, the scale of code 0, in f32; the code of the scale NaN."""
+
+
+@dataclass(frozen=True)
+class DecomposeScaledDot(ModulePass):
+    name = "tt-decompose-scaled-dot"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, DotScaledOp):
+                _decompose(inner)
+
+
+def _decompose(op: DotScaledOp) -> None:
+    make = Maker(op, op.location)
+    a_kind, b_kind = op.a_elem_type.data, op.b_elem_type.data
+    rank = len(shape(op.a.type))
+    is_packed_along_k = [p is None or bool(p.value.data) for p in (op.lhs_k_pack, op.rhs_k_pack)]
+    a = _numbers(make, op.a, a_kind, rank - 1 if is_packed_along_k[0] else rank - 2)
+    b = _numbers(make, op.b, b_kind, rank - 2 if is_packed_along_k[1] else rank - 1)
+    has_nan = not op.fastMath.value.data
+    if op.a_scale is not None:
+        a = _scaled(make, a, op.a_scale, rank - 1, has_nan)
+    if op.b_scale is not None:
+        b = _scaled(make, b, _transposed(make, op.b_scale), rank - 2, has_nan)
+    type = bf16 if _fits(a_kind, op.a_scale) and _fits(b_kind, op.b_scale) else f32
+    c = _converted(make, op.c, f32)
+    made = make.op(
+        "tt.dot", c.type, _converted(make, a, type), _converted(make, b, type), c, inputPrecision=keyword("ieee")
+    )
+    made = _converted(make, made, element(op.result.type))
+    made.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(made)
+    Rewriter.erase_op(op)
+
+
+def _fits(kind: str, scale: SSAValue | None) -> bool:
+    """Whether an element times its scale has at most the 8 bits of a bf16."""
+    is_power_of_two = scale is None or isinstance(element(scale.type), IntegerType)
+    return kind != "fp16" and (kind != "bf16" or is_power_of_two)
+
+
+def _converted(make: Maker, value: SSAValue, scalar: Attribute) -> SSAValue:
+    """A tile of floats in another type of floats, rounded to nearest."""
+    old, new = element(value.type), like(value.type, scalar)
+    if old == scalar:
+        return value
+    if bits(old) == 8:
+        return make.op("tt.fp_to_fp", new, value)
+    if bits(old) == bits(scalar):
+        return _converted(make, _converted(make, value, f32), scalar)
+    return make.op("arith.extf" if bits(old) < bits(scalar) else "arith.truncf", new, value)
+
+
+def _numbers(make: Maker, value: SSAValue, kind: str, axis: int) -> SSAValue:
+    """The elements of an operand, as floats of a type that holds them; e2m1 are unpacked along `axis`."""
+    if kind == "e2m1":
+        low, high = _halves(make, value)
+        return _interleaved(make, _from_e2m1(make, low), _from_e2m1(make, high), axis)
+    if kind in FP8 and isinstance(element(value.type), IntegerType):
+        return make.op("tt.bitcast", like(value.type, FP8[kind]), value)
+    return value
+
+
+def _halves(make: Maker, value: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The codes in the low and in the high half of each byte, as i16."""
+    wide = make.op("arith.extui", like(value.type, i16), value)
+    low = make.op("arith.andi", wide.type, wide, make.constant(15, wide.type))
+    return low, make.op("arith.shrui", wide.type, wide, make.constant(4, wide.type))
+
+
+def _from_e2m1(make: Maker, code: SSAValue) -> SSAValue:
+    """The numbers of 4-bit codes (i16) in bf16. Exponent and mantissa go where bf16 has them, all but 0.5's and 0's."""
+    type = code.type
+    magnitude = make.op("arith.andi", type, code, make.constant(7, type))
+    moved = make.op("arith.shli", type, magnitude, make.constant(6, type))
+    normal = make.op("arith.addi", type, moved, make.constant(HALF, type))
+    tiny = make.op("arith.muli", type, magnitude, make.constant(HALF, type))
+    is_normal = make.op("arith.cmpi", like(type, i1), magnitude, make.constant(1, type), predicate=keyword("sgt"))
+    number = make.op("arith.select", type, is_normal, normal, tiny)
+    sign = make.op("arith.andi", type, code, make.constant(8, type))
+    sign = make.op("arith.shli", type, sign, make.constant(12, type))
+    return make.op("tt.bitcast", like(type, bf16), make.op("arith.ori", type, number, sign))
+
+
+def _interleaved(make: Maker, low: SSAValue, high: SSAValue, axis: int) -> SSAValue:
+    """One tile twice as long along `axis`: low, high, low, high, ..."""
+    sizes, scalar = shape(low.type), element(low.type)
+    joined = make.op("tt.join", tensor(scalar, (*sizes, 2)), low, high)
+    order = [*range(axis + 1), len(sizes), *range(axis + 1, len(sizes))]
+    if axis + 1 < len(sizes):
+        turned = tensor(scalar, tuple(shape(joined.type)[d] for d in order))
+        joined = make.op("tt.trans", turned, joined, order=DenseArrayBase.from_list(i32, order))
+    return make.op("tt.reshape", tensor(scalar, (*sizes[:axis], 2 * sizes[axis], *sizes[axis + 1 :])), joined)
+
+
+def _transposed(make: Maker, value: SSAValue) -> SSAValue:
+    """The last two dimensions exchanged."""
+    *batch, rows, columns = shape(value.type)
+    order = [*range(len(batch)), len(batch) + 1, len(batch)]
+    turned = tensor(element(value.type), (*batch, columns, rows))
+    return make.op("tt.trans", turned, value, order=DenseArrayBase.from_list(i32, order))
+
+
+def _scaled(make: Maker, value: SSAValue, scale: SSAValue, axis: int, has_nan: bool) -> SSAValue:
+    """The elements (f32) times their scales; `scale` has an element for each group of them along `axis`."""
+    value = _converted(make, value, f32)
+    factors = _factors(make, scale, has_nan)
+    sizes, groups = shape(value.type), shape(scale.type)
+    opened = (*groups[: axis + 1], 1, *groups[axis + 1 :])
+    spread = (*groups[: axis + 1], sizes[axis] // groups[axis], *groups[axis + 1 :])
+    factors = make.op("tt.expand_dims", tensor(f32, opened), factors, axis=int_attr(axis + 1))
+    factors = make.reshaped(make.repeated(factors, spread), value.type)
+    return make.op("arith.mulf", value.type, value, factors)
+
+
+def _factors(make: Maker, scale: SSAValue, has_nan: bool) -> SSAValue:
+    """Scales as f32: of i8 codes 2^(code - 127), NaN for 255."""
+    if not isinstance(element(scale.type), IntegerType):
+        return _converted(make, scale, f32)
+    type = like(scale.type, i32)
+    code = make.op("arith.extui", type, scale)
+    word = make.op("arith.shli", type, code, make.constant(23, type))
+    word = make.op("arith.maxsi", type, word, make.constant(SMALLEST_SCALE, type))
+    factor = make.op("tt.bitcast", like(type, f32), word)
+    if not has_nan:
+        return factor
+    is_nan = make.op("arith.cmpi", like(type, i1), code, make.constant(NAN_CODE, type), predicate=keyword("eq"))
+    return make.op("arith.select", factor.type, is_nan, make.constant(math.nan, factor.type), factor)
