@@ -55,7 +55,7 @@ class NvidiaBackend(BaseBackend):
     def hash(self) -> str:
         from naiad.backends.nvidia.tools import find_ptxas, ptxas_version
 
-        path = find_ptxas()
+        path = find_ptxas(int(self.target.arch))
         return f"naiad-cuda-{self.target.arch}-ptxas-{ptxas_version(path) if path else 'none'}"
 
     def parse_options(self, options: dict[str, Any]) -> NvidiaOptions:
@@ -115,7 +115,7 @@ class NvidiaBackend(BaseBackend):
         """Assembled by ptxas; without it, the PTX itself, which the driver compiles when it is loaded."""
         from naiad.backends.nvidia.tools import assemble, find_ptxas
 
-        if find_ptxas() is None:
+        if find_ptxas(self.gpu.arch) is None:
             return ptx.encode() + b"\0"
         return assemble(ptx, self.gpu)[0]
 

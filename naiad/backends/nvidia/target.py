@@ -17,6 +17,7 @@ from naiad.lowering.threads import GLOBAL, Threads, width
 __all__ = ["Nvidia", "target_of"]
 
 AXES = "xyz"
+PTX_VERSIONS = {80: 80, 86: 80, 87: 80, 89: 84, 90: 86, 100: 86, 103: 88, 110: 90, 120: 87, 121: 88}
 LETTER = {8: "h", 16: "h", 32: "r", 64: "l"}
 EVICTION = {"evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last", "evict_normal": ""}
 
@@ -35,9 +36,8 @@ class Nvidia:
 
     @property
     def ptx_feature(self) -> str:
-        """The PTX version that is asked of LLVM: what this generation needs, and no newer."""
-        version = 80 if self.arch < 89 else 81 if self.arch < 90 else 86 if self.arch < 100 else 87 if self.arch == 120 else 88
-        return f"+ptx{max(version, 88 if self.arch in (103, 110, 121) else version)}"
+        """The PTX version that is asked of LLVM: what this generation needs, and little newer, so that old ptxas do."""
+        return f"+ptx{PTX_VERSIONS.get(self.arch, 88)}"
 
     @property
     def shared_limit(self) -> int:

@@ -1,5 +1,6 @@
 """NVIDIA's programs: ptxas (PTX -> cubin) and nvdisasm (cubin -> text), found where they are installed."""
 
+import contextlib
 import functools
 import os
 import re
@@ -21,13 +22,21 @@ class ToolMissing(RuntimeError):
     """A program of NVIDIA's is nowhere to be found."""
 
 
-def find_ptxas() -> str | None:
-    """The path of ptxas: TRITON_PTXAS_PATH, NVIDIA's wheels, PATH, the CUDA toolkit; None if there is none."""
-    return _find(os.environ.get("TRITON_PTXAS_PATH"), os.environ.get("PATH"))
+def find_ptxas(arch: int = 80) -> str | None:
+    """The path of ptxas: TRITON_PTXAS_PATH, NVIDIA's wheels, PATH, the CUDA toolkit; None if there is none.
+
+    From compute capability 10.0 on, TRITON_PTXAS_BLACKWELL_PATH comes first.
+    """
+    names = ("TRITON_PTXAS_BLACKWELL_PATH", "TRITON_PTXAS_PATH", "PATH")
+    return _find(arch >= 100, *map(os.environ.get, names))
 
 
 @functools.cache
-def _find(given: str | None, path: str | None) -> str | None:
+def _find(is_blackwell: bool, *environment: str | None) -> str | None:
+    """As `find_ptxas`; the environment is there as a key of the cache."""
+    if is_blackwell:
+        with contextlib.suppress(RuntimeError):
+            return knobs.nvidia.ptxas_blackwell.path
     try:
         return knobs.nvidia.ptxas.path
     except RuntimeError:
@@ -45,7 +54,7 @@ def ptxas_version(path: str) -> str:
 
 def assemble(ptx: str, target: "Nvidia", options: tuple[str, ...] = ()) -> tuple[bytes, str]:
     """(cubin, what ptxas said). Raises ToolMissing or PTXASError."""
-    path = find_ptxas()
+    path = find_ptxas(target.arch)
     if path is None:
         raise ToolMissing("ptxas was not found: pip install nvidia-cuda-nvcc, or set TRITON_PTXAS_PATH to it")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """Which layout the result of each dot has: that of a matrix instruction where there is one, else a box per thread."""
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from naiad.ir.base import bits, element, shape
@@ -22,7 +22,7 @@ def has_matrix_instruction(op: Operation, fp8: bool) -> bool:
         return fp8 and a.name in SMALL and b.name in SMALL and "f8" in a.name and "f8" in b.name and c.name == "f32"
     if a.name == b.name and a.name in SMALL:
         return c.name == "f32" or (a.name == c.name == "f16")
-    return a == b and bits(a) == 8 and not a.name.startswith("f") and c.name == "i32"
+    return a == b and bits(a) == 8 and isinstance(a, IntegerType) and isinstance(c, IntegerType) and bits(c) == 32
 
 
 def is_large_enough(op: Operation) -> bool:

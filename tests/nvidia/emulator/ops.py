@@ -240,7 +240,10 @@ def do_cvt(block: Block, i: Instruction, active: np.ndarray) -> None:
         x = np.where(x >= float(limits.max), limits.max, x.astype(np.int64 if target[0] == "s" else np.uint64))
     if target in ("f16", "f32", "f64", "bf16") and source[0] in "su":
         x = x.astype(np.float32 if target == "f32" else np.float64)
-    write(block, i.operands[0], bits(x, target), active)
+    made = bits(x, target)
+    if target[0] == "s":  # a register that is wider than its type holds the sign in the rest
+        made = made.view(signed(bits_of(target))).astype(np.int64)
+    write(block, i.operands[0], made, active)
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -326,6 +329,13 @@ def do_mad(block: Block, i: Instruction, active: np.ndarray) -> None:
         write(block, i.operands[0], bits(a * b + value(block, i.operands[3], kind), kind), active)
 
 
+def do_copysign(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """The size of the second operand with the sign of the first."""
+    kind = i.opcode.split(".")[-1]
+    sign, size = (value(block, o, kind) for o in i.operands[1:3])
+    write(block, i.operands[0], bits(np.copysign(size, sign), kind), active)
+
+
 def do_selp(block: Block, i: Instruction, active: np.ndarray) -> None:
     a, b, p = (raw(block, o) for o in i.operands[1:4])
     write(block, i.operands[0], np.where(p, a.astype(np.uint64), b.astype(np.uint64)), active)
@@ -389,6 +399,6 @@ def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
 from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix  # noqa: E402  (uses the functions above)
 
 RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
-         "selp": do_selp, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
+         "selp": do_selp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
          "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,
          "bar": lambda *_: None, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip

@@ -1,0 +1,97 @@
+"""What is run on a machine with a GPU, in one go: `OUT=folder python -m tests.nvidia.on_device [only-substring]`.
+
+Runs the GPU tests and the side-by-side benchmark, each case in a process of its own with a time limit, and writes
+`$OUT/tests.txt`, `$OUT/bench.jsonl` and `$OUT/table.txt`. BENCH names the folder of the benchmark (default shared/bench),
+SECONDS_LEFT the time that all may take.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+OUT = Path(os.environ.get("OUT", "out"))
+BENCH = Path(os.environ.get("BENCH", "shared/bench"))
+END = time.monotonic() + float(os.environ.get("SECONDS_LEFT", "450"))
+HOOK = "import naiad.compat; naiad.compat.install()"
+ROWS = ("vector_add", "softmax", "layernorm", "cumsum", "transpose", "dropout", "sort", "matmul_f16_4096", "matmul_f16_8192",
+        "matmul_f16_odd", "matmul_bf16_8192", "matmul_f32_4096", "matmul_f8_4096", "flash_fwd_d64_full", "flash_fwd_d64_causal",
+        "flash_fwd_d128", "launch", "matmul_tma")  # fmt: skip
+
+
+def left(most: float) -> float:
+    """The seconds that a step may take."""
+    return max(1.0, min(most, END - time.monotonic()))
+
+
+def run(command: list[str], limit: float, **environment: str) -> tuple[int, str]:
+    """(exit status, output); 124 where it took too long."""
+    environment = {**os.environ, "PYTHONPATH": os.getcwd(), **environment}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=left(limit), env=environment, check=False)
+    except subprocess.TimeoutExpired as error:
+        return 124, str(error.stdout or b"")[-2000:]
+    return done.returncode, done.stdout + done.stderr
+
+
+def tests(only: str) -> None:
+    """The GPU tests, a process for each function of the file, so that a crash or a hang loses one only."""
+    names = collected()
+    lines = []
+    for name in names:
+        if only in name and END - time.monotonic() > 5:
+            code, text = run([sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", name], 90)
+            last = text.strip().splitlines()[-1] if text.strip() else "nothing printed"
+            lines.append(f"{'ok  ' if code == 0 else 'FAIL'} {name}: {last}")
+            if code:
+                (OUT / (name.split("::")[-1] + ".log")).write_text(text[-6000:])
+            print(lines[-1], flush=True)
+    (OUT / "tests.txt").write_text("\n".join(lines) + "\n")
+
+
+def collected() -> list[str]:
+    """The functions of the GPU tests."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "gpu", "tests/nvidia/test_gpu.py"]
+    _, text = run(command, 60)
+    found = [line.split("[")[0] for line in text.splitlines() if "::" in line]
+    return list(dict.fromkeys(found))
+
+
+def bench(only: str) -> None:
+    """Rows of the benchmark with naiad, then with Triton, one after the other."""
+    rows = []
+    for name in ROWS:
+        for label, hook in (("naiad", HOOK), ("triton", "")):
+            if only not in name or END - time.monotonic() < 10:
+                continue
+            extra = {"IMPL_HOOK": hook} if hook else {"IMPL_HOOK": ""}
+            code, text = run([sys.executable, str(BENCH / "gpu.py"), label, name], 75, **extra)
+            found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+            rows += found or [{"label": label, "name": name, "error": f"exit {code}: {text.strip()[-300:]}"}]
+            with (OUT / "bench.jsonl").open("a") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows[-max(1, len(found)) :])
+    (OUT / "table.txt").write_text(table(rows))
+    print(table(rows))
+
+
+def table(rows: list[dict]) -> str:
+    """A line per row of the benchmark: both implementations and the ratio."""
+    names = dict.fromkeys(r["name"] for r in rows)
+    lines = [f"{'':32} {'naiad':>12} {'triton':>12} {'ratio':>7}  error"]
+    for name in names:
+        found = {r["label"]: r for r in rows if r["name"] == name}
+        times = [found.get(label, {}).get("ms") or found.get(label, {}).get("us") for label in ("naiad", "triton")]
+        ratio = f"{times[1] / times[0]:7.2f}" if all(times) else "      -"
+        shown = [f"{t:12.4f}" if t else "           -" for t in times]
+        mine = found.get("naiad", {})
+        lines.append(f"{name:32} {shown[0]} {shown[1]} {ratio}  {mine.get('error', mine.get('err', ''))}"[:160])
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    OUT.mkdir(parents=True, exist_ok=True)
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    tests(wanted)
+    bench(wanted)

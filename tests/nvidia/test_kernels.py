@@ -1,0 +1,205 @@
+"""Whole kernels, compiled for NVIDIA GPUs and run on the emulator, against numpy in float64; odd sizes throughout."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from . import kernels as K
+from .harness import run
+
+RNG = np.random.default_rng(7)
+
+
+def normal(*shape: int, dtype=np.float32) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def poisoned(*shape: int, dtype=np.float32) -> np.ndarray:
+    return np.full(shape, 7, dtype) if np.dtype(dtype).kind in "iu" else np.full(shape, np.nan, np.float32).astype(dtype)
+
+
+def error(got: np.ndarray, want: np.ndarray) -> float:
+    return float(np.linalg.norm(got.astype(np.float64) - want) / max(1e-30, np.linalg.norm(want)))
+
+
+@pytest.mark.parametrize("n", [1, 1000, 1024, 3001])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_vector_add(n: int, warps: int) -> None:
+    x, y, o = normal(n), normal(n), poisoned(n)
+    run(K.vector_add, (-(-n // 1024),), x, y, o, n, BLOCK=1024, num_warps=warps)
+    assert np.array_equal(o, x + y)
+
+
+@pytest.mark.parametrize(("n", "block", "warps"), [(1000, 1024, 4), (33, 64, 1), (16, 16, 4), (3000, 4096, 8)])
+def test_softmax(n: int, block: int, warps: int) -> None:
+    x, o = normal(2, n), poisoned(2, n)
+    run(K.softmax, (2,), x, o, n, n, BLOCK=block, num_warps=warps)
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    assert error(o, e / e.sum(1, keepdims=True)) < 1e-6
+
+
+def test_layer_norm() -> None:
+    n = 1000
+    x, w, b, o = normal(2, n, dtype=np.float16), normal(n, dtype=np.float16), normal(n, dtype=np.float16), poisoned(2, n, dtype=np.float16)
+    run(K.layer_norm, (2,), x, w, b, o, n, n, 1e-5, BLOCK=1024)
+    wide = x.astype(np.float64)
+    want = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5) * w.astype(float) + b.astype(float)
+    assert error(o, want) < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize(("warps", "stages"), [(4, 1), (4, 3), (8, 2)])
+def test_matmul(dtype: type, warps: int, stages: int) -> None:
+    m, n, k = 72, 56, 80
+    a, b, c = normal(m, k).astype(dtype), normal(k, n).astype(dtype), poisoned(m, n, dtype=dtype)
+    run(K.matmul, (2, 1), a, b, c, m, n, k, k, 1, n, 1, n, 1, BM=64, BN=64, BK=32, num_warps=warps, num_stages=stages)
+    assert error(c, a.astype(np.float64) @ b.astype(np.float64)) < {2: 5e-3, 4: 2e-3}[c.itemsize]
+
+
+def test_matmul_with_transposed_operands() -> None:
+    m, n, k = 64, 64, 64
+    a, b, c = normal(k, m, dtype=np.float16), normal(n, k, dtype=np.float16), poisoned(m, n)
+    run(K.matmul, (1, 1), a, b, c, m, n, k, 1, m, 1, k, n, 1, BM=64, BN=64, BK=32)
+    assert error(c, a.T.astype(np.float64) @ b.T.astype(np.float64)) < 1e-3
+
+
+@pytest.mark.parametrize(("dtype", "out", "precision", "tolerance"), [
+    (np.float16, np.float32, "tf32", 1e-3), (np.float32, np.float32, "tf32", 2e-3), (np.float32, np.float32, "ieee", 1e-6),
+    (np.int8, np.int32, "tf32", 0), (np.float64, np.float64, "ieee", 1e-14)])  # fmt: skip
+@pytest.mark.parametrize("shape", [(16, 16, 16), (32, 64, 32), (64, 16, 128)])
+def test_dot(dtype: type, out: type, precision: str, tolerance: float, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    draw = (lambda *s: RNG.integers(-9, 9, s).astype(np.int8)) if dtype == np.int8 else (lambda *s: normal(*s).astype(dtype))
+    a, b, c = draw(m, k), draw(k, n), poisoned(m, n, dtype=out)
+    run(K.one_dot, (1,), a, b, c, M=m, N=n, K=k, PRECISION=precision)
+    assert error(c, a.astype(np.float64) @ b.astype(np.float64)) <= tolerance
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_dot_of_8_bit_floats(dtype: type) -> None:
+    a, b, c = normal(32, 64).astype(dtype), normal(64, 32).astype(dtype), poisoned(32, 32)
+    run(K.one_dot, (1,), a, b, c, M=32, N=32, K=64, PRECISION="tf32", arch=89)
+    assert error(c, a.astype(np.float64) @ b.astype(np.float64)) < 1e-6
+
+
+def test_attention() -> None:
+    n, d = 128, 64
+    q, k, v, o = normal(n, d, dtype=np.float16), normal(n, d, dtype=np.float16), normal(n, d, dtype=np.float16), poisoned(n, d, dtype=np.float16)
+    run(K.attention, (2,), q, k, v, o, 0.125, n, D=d, BM=64, BN=32)
+    s = q.astype(np.float64) @ k.astype(np.float64).T * 0.125
+    p = np.exp(s - s.max(1, keepdims=True))
+    assert error(o, p / p.sum(1, keepdims=True) @ v.astype(np.float64)) < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.int64])
+def test_transpose(dtype: type) -> None:
+    m, n = 100, 77
+    x, o = (100 * normal(m, n)).astype(dtype), poisoned(n, m, dtype=dtype)
+    run(K.transpose, (2, 2), x, o, m, n, BM=64, BN=64)
+    assert np.array_equal(o, x.T)
+
+
+def test_dropout() -> None:
+    x, o = np.ones(4000, np.float32), poisoned(4000)
+    run(K.dropout, (4,), x, o, 4000, 0.25, 99, BLOCK=1024)
+    assert set(o.tolist()) <= {0.0, np.float32(4 / 3)} and abs((o > 0).mean() - 0.75) < 0.03
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float16, np.int64, np.uint8])
+@pytest.mark.parametrize(("block", "warps"), [(512, 4), (64, 1), (1024, 8)])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort(dtype: type, block: int, warps: int, descending: bool) -> None:
+    x, o = (50 * normal(2, block)).astype(dtype), poisoned(2, block, dtype=dtype)
+    run(K.sort_rows, (2,), x, o, BLOCK=block, DESCENDING=descending, num_warps=warps)
+    want = np.sort(x, 1)
+    assert np.array_equal(o, want[:, ::-1] if descending else want)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", [(8, 128), (128, 8), (2, 512), (32, 32)])
+def test_scan(axis: int, reverse: bool, shape: tuple[int, int]) -> None:
+    x, o = normal(*shape), poisoned(*shape)
+    run(K.scan_rows, (1,), x, o, M=shape[0], N=shape[1], AXIS=axis, REVERSE=reverse)
+    wide = np.flip(x, axis).astype(np.float64) if reverse else x.astype(np.float64)
+    want = np.cumsum(wide, axis)
+    assert error(o, np.flip(want, axis) if reverse else want) < 1e-5
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(8, 128), (128, 8), (4, 4), (32, 64)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float16])
+def test_reduce(axis: int, shape: tuple[int, int], dtype: type) -> None:
+    x, n = (10 * normal(*shape)).astype(dtype), shape[1 - axis]
+    total, largest, place = poisoned(n, dtype=dtype), poisoned(n, dtype=dtype), poisoned(n, dtype=np.int32)
+    run(K.reduce_rows, (1,), x, total, largest, place, M=shape[0], N=shape[1], AXIS=axis)
+    assert np.allclose(total.astype(float), x.astype(float).sum(axis), rtol=2e-2 if dtype == np.float16 else 1e-4, atol=1.0 if dtype == np.float16 else 1e-2)
+    assert np.array_equal(largest, x.max(axis)) and np.array_equal(place, x.argmax(axis))
+
+
+def test_histogram() -> None:
+    x, o = RNG.integers(0, 16, 300).astype(np.int32), poisoned(16, dtype=np.int32)
+    run(K.histogram, (1,), x, o, 300, BLOCK=512, BINS=16)
+    want = np.bincount(x, minlength=16)
+    want[0] += 512 - 300
+    assert np.array_equal(o, want)
+
+
+def test_gather() -> None:
+    x, i, o = normal(16, 64), RNG.integers(0, 64, (16, 64)).astype(np.int32), poisoned(16, 64)
+    run(K.gather_rows, (1,), x, i, o, M=16, N=64)
+    assert np.array_equal(o, np.take_along_axis(x, i, 1))
+
+
+def test_atomics() -> None:
+    n = 500
+    x, total, largest = normal(n), np.zeros(16, np.float32), np.full(16, -(2**31), np.int32)
+    count, old = np.zeros(1, np.int32), poisoned(4, dtype=np.int32)
+    run(K.atomics, (4,), x, total, largest, count, old, n, BLOCK=128)
+    slots = np.arange(n) % 16
+    assert np.allclose(total, np.bincount(slots, x, 16), atol=1e-4)
+    assert all(largest[s] == np.trunc(x[slots == s].astype(np.float32) * np.float32(100)).max() for s in range(16))
+    assert count[0] == 4 and sorted(old.tolist()) == [0, 1, 2, 3]
+
+
+BOUNDS = {"exp": 4e-7, "exp2": 2e-7, "log": 2e-7, "log2": 3e-7, "sin": 3e-7, "cos": 3e-7, "sqrt": 2e-7, "rsqrt": 2e-7,
+          "erf": 4e-7, "floor": 0, "ceil": 0, "abs": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_functions(name: str) -> None:
+    from scipy.special import erf
+
+    x, o = (3 * normal(2000)).astype(np.float32), poisoned(2000)
+    x = np.abs(x) + np.float32(1e-3) if name in ("log", "log2", "sqrt", "rsqrt") else x
+    run(K.unary, (4,), x, o, 2000, NAME=name, BLOCK=512)
+    want = {"rsqrt": lambda v: 1 / np.sqrt(v), "erf": erf}.get(name, getattr(np, name, None))(x.astype(np.float64))
+    assert np.max(np.abs(o - want) / np.maximum(np.abs(want), 1e-3)) <= max(BOUNDS[name], 0) * 4 + (0 if BOUNDS[name] == 0 else 1e-7)
+
+
+TYPES = [np.float32, np.float16, ml_dtypes.bfloat16, np.int32, np.int8, np.int64, np.float64, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+
+
+@pytest.mark.parametrize("source", TYPES)
+@pytest.mark.parametrize("target", TYPES)
+def test_convert(source: type, target: type) -> None:
+    values = np.concatenate([normal(200) * 3, [0.0, -0.0, 1.0, -1.5, 0.001, 2.0**-9, 2.0**-10, 448.0, 100.0]]).astype(np.float32)
+    if np.dtype(target).kind in "iu" or np.dtype(source).kind in "iu":
+        values = np.clip(values, -100, 100)
+    x, o = values.astype(source), np.zeros(len(values), target)
+    run(K.convert, (1,), x, o, len(x), BLOCK=256)
+    wide = x.astype(np.float64)
+    want = (np.trunc(wide) if np.dtype(target).kind in "iu" else wide).astype(np.float32 if target != np.float64 else np.float64).astype(target)
+    assert np.array_equal(o.astype(np.float64), want.astype(np.float64))
+
+
+def test_join_and_split() -> None:
+    x, y, o, d = normal(128), normal(128), poisoned(256), poisoned(128)
+    run(K.interleave, (1,), x, y, o, d, BLOCK=128)
+    assert np.array_equal(o, np.stack([x, y], 1).reshape(-1)) and np.array_equal(d, x - y)
+
+
+def test_while_and_if() -> None:
+    x, o = np.array([1, 7, 27, 97], np.int32), poisoned(4, dtype=np.int32)
+    run(K.collatz, (4,), x, o)
+    assert o.tolist() == [0, 16, 111, 118]
