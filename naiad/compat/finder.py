@@ -28,13 +28,13 @@ class Facade(ModuleType):
             return getattr(importlib.import_module(home), attribute)
         if name == "__all__":
             return public_names(module)
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__version__":
             raise AttributeError(name)
         for home in FACADES[module]:
             found = importlib.import_module(home)
             if hasattr(found, name) and not _is_foreign_module(getattr(found, name), name):
                 return getattr(found, name)
-        if f"{module}.{name}" in FACADES or alias_of(f"{module}.{name}"):
+        if _is_module(f"{module}.{name}"):
             return importlib.import_module(f"{module}.{name}")
         raise AttributeError(f"module '{module}' has no attribute '{name}': naiad, which answers for triton, lacks it")
 
@@ -47,6 +47,10 @@ class Facade(ModuleType):
         return sorted({*self.__dict__, *public_names(self.__name__)})
 
 
+def _is_module(name: str) -> bool:
+    return name in FACADES or alias_of(name) is not None
+
+
 def _is_foreign_module(value: Any, name: str) -> bool:
     """Whether a name of naiad's package is its submodule, where Triton has a module of that name."""
     return isinstance(value, ModuleType) and value.__name__.startswith("naiad.") and name not in ("knobs",)
@@ -57,7 +61,9 @@ def public_names(module: str) -> list[str]:
     names: set[str] = set()
     for home in FACADES[module]:
         found = importlib.import_module(home)
-        names |= set(getattr(found, "__all__", None) or (n for n in dir(found) if not n.startswith("_")))
+        for name in getattr(found, "__all__", None) or (n for n in dir(found) if not n.startswith("_")):
+            if not _is_foreign_module(getattr(found, name, None), name) or _is_module(f"{module}.{name}"):
+                names.add(name)
     return sorted(names)
 
 

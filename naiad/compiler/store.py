@@ -48,7 +48,7 @@ class FileStore:
         try:
             with open(path, "rb") as file:
                 data = file.read()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             return _warn(f"the cache cannot be read: {error}")

@@ -17,7 +17,7 @@ from naiad.language.function import Function
 from naiad.runtime import arrays
 from naiad.runtime.arrays import median
 from naiad.runtime.config import Config
-from naiad.runtime.heuristics import Heuristics, heuristics
+from naiad.runtime.heuristic import Heuristics, heuristics
 from naiad.runtime.jit import KernelInterface
 from naiad.runtime.launcher import launch
 

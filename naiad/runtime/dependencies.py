@@ -63,6 +63,8 @@ class Dependencies(ast.NodeVisitor):
         value = getattr(owner, node.attr, ABSENT)
         if value is ABSENT:
             return ABSENT
+        if getattr(owner, "__triton_aggregate__", False):
+            return value  # the members of an aggregate are in its key
         return self.record(value, node.attr, vars(owner) if isinstance(owner, ModuleType) else None)
 
     def record(self, value: Any, name: str, scope: dict[str, Any] | None) -> Any:

@@ -6,6 +6,7 @@
 Specialisation chooses among kernels; it never changes which arguments are legal, nor their types.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -32,15 +33,24 @@ def _how(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
     for kind, how in _BY_BASE:
         if isinstance(argument, kind):
             return how
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(argument, numpy.generic):  # it has an array interface, to memory that goes away
+        return _how_number(argument)
     if hasattr(argument, "block_shape") and hasattr(argument, "base"):
         return descriptor
     if is_array(argument):
         return tensor if hasattr(argument, "data_ptr") else array
-    if hasattr(argument, "__index__") or type(argument).__name__ == "bool_":
-        return lambda x, *how: integer(bool(x) if type(x).__name__.startswith("bool") else x.__index__(), *how)
-    if hasattr(argument, "__float__") and hasattr(argument, "dtype"):
-        return floating
-    return unsupported
+    return _how_number(argument)
+
+
+def _how_number(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
+    """As `_how`, for numbers that are not Python's: those of numpy, symbolic integers."""
+    kind = type(argument).__name__
+    if kind in ("bool", "bool_"):
+        return boolean
+    if hasattr(argument, "__index__"):
+        return lambda x, *how: integer(x.__index__(), *how)
+    return floating if "float" in kind else unsupported
 
 
 def unsupported(argument: Any, const: bool, value: bool, align: bool) -> Specialization:

@@ -94,7 +94,7 @@ class MXScaleTensor(_Encoded):
     def to(self, dtype: torch.dtype) -> torch.Tensor:
         """The scales as float32."""
         assert dtype == torch.float32, "Currently only float32 is supported for f8e8m0 to float conversion"
-        scales = torch.ldexp(torch.ones((), device=self.data.device), self.data.int() - SCALE_BIAS).to(dtype)
+        scales = torch.ldexp(torch.ones_like(self.data, dtype=dtype), self.data.int() - SCALE_BIAS)
         return torch.where(self.data == SCALE_NAN, torch.nan, scales)
 
     def _from_float(self, values: torch.Tensor) -> torch.Tensor:
