@@ -8,6 +8,7 @@
 A constructor is made from the fields, parents' first, unless the class has `__init__`. `__post_init__` runs after it.
 """
 
+import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -165,13 +166,38 @@ def aggregate(cls: type) -> type:
     namespace |= {"_annotations": inherited | own, "_defaults": defaults}
     if constructor is not None:
         namespace["_constructor"] = constructor
-    namespace["hash_attrs"] = [m for m in (constructor, *members.values()) if callable(m)]
+    namespace["hash_attrs"] = [_part_of_key(m) for m in (constructor, *members.values()) if callable(m)]
     made = type(cls.__name__, tuple(parents) or (Aggregate,), namespace)
     made.__qualname__ = cls.__qualname__
     return made
 
 
+@dataclass(frozen=True)
+class PlainMember:
+    """A method that is plain Python, for the key of the kernels that use the class: its source stands for it."""
+
+    fn: Callable[..., Any]
+    noinline: ClassVar[bool] = False
+    used_global_vals: ClassVar[dict[Any, Any]] = {}
+
+    @property
+    def __name__(self) -> str:
+        return self.fn.__name__
+
+    @property
+    def cache_key(self) -> str:
+        return hashlib.sha256(inspect.getsource(self.fn).encode()).hexdigest()
+
+
+def _part_of_key(member: Any) -> Any:
+    function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+    return PlainMember(function) if inspect.isfunction(function) else function
+
+
 def _as_method(member: Any) -> Any:
+    """A member as the class gets it. A kernel may call static methods in plain Python, like the language's functions."""
+    if isinstance(member, staticmethod | classmethod) and inspect.isfunction(member.__func__):
+        member.__func__.__triton_builtin__ = True  # type: ignore[attr-defined]
     return Method(member) if isinstance(member, Function) and not hasattr(type(member), "__get__") else member
 
 

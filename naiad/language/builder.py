@@ -52,6 +52,9 @@ class Builder(Protocol):
     def constant(self, value: int | float | bool, type: "dtype") -> Handle:
         """A constant: a scalar, or a tile with `value` everywhere where `type` is a block type."""
 
+    def known(self, handle: Handle) -> int | float | bool | None:
+        """The number that a scalar certainly is (the compiler's constants), or None."""
+
     def call(self, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """Evaluates a @jit function on values of the language, inlined at this place, and returns its result."""
 

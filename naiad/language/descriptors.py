@@ -258,12 +258,12 @@ def store_tensor_descriptor(desc: tensor_descriptor_base, offsets: Any, value: A
 
 
 def _known(value: Any) -> Any:
-    """The number that a value certainly is, also where a launch's argument was folded into the kernel; else the value."""
+    """The number that a value certainly is (an argument may have been folded into the kernel); else the value."""
     if not isinstance(value, tensor):
         return value
     if hasattr(builder(), "concrete"):
         return int(value)
-    number = builder().known(value.handle)  # type: ignore[attr-defined]
+    number = builder().known(value.handle)
     return value if number is None else number
 
 

@@ -266,16 +266,22 @@ def _scaled_sizes(a: tensor, a_format: str, a_k: bool, b: tensor, b_format: str,
     return m, n, k
 
 
-def _group(scale: tensor) -> int:
-    return 16 if scale.dtype == float8e4nv else 32
+def _group(scale: tensor | None, k: int) -> int | None:
+    """How many elements along K share a scale, by the shape of the scales; None where one element is all there is."""
+    if scale is None or math.prod(dimensions(scale)) == 1:
+        return None
+    group = k // dimensions(scale)[-1]
+    if group not in (16, 32):
+        raise AssertionError(f"scale factor must be 16 or 32. Got {group}")
+    return group
 
 
 def _check_scales(lhs: tensor | None, rhs: tensor | None, m: int, n: int, k: int) -> None:
-    if lhs is not None and rhs is not None and _group(lhs) != _group(rhs):
-        raise AssertionError(f"Operands must have the same scale factor; (lhs: {_group(lhs)} vs rhs: {_group(rhs)})")
+    groups = _group(lhs, k), _group(rhs, k)
+    if None not in groups and groups[0] != groups[1]:
+        raise AssertionError(f"Operands must have the same scale factor; (lhs: {groups[0]} vs rhs: {groups[1]})")
+    group = groups[0] or groups[1] or 32
     for name, scale, rows in (("lhs_scale", lhs, m), ("rhs_scale", rhs, n)):
-        if scale is None:
-            continue
-        want, found = [rows, k // _group(scale)], list(dimensions(scale))
-        if found[-2:] != want:
-            raise AssertionError(f"{name} must be a tensor of shape {want}. Got {found}")
+        if scale is not None and dimensions(scale)[-2:] != (rows, k // group):
+            found = list(dimensions(scale))
+            raise AssertionError(f"{name} must be a tensor of shape [..., {rows}, {k // group}]. Got {found}")
