@@ -10,8 +10,9 @@ from naiad.arrays import empty, random, to_float64
 from naiad.backends.driver import driver
 from naiad.report import Benchmark, Mark, perf_report
 
-__all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "do_bench_cudagraph", "empty",
-           "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report", "random", "to_float64"]  # fmt: skip
+__all__ = ["Benchmark", "Mark", "assert_close", "do_bench", "do_bench_cudagraph", "empty", "get_dram_gbps",
+           "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report", "random",
+           "to_float64"]  # fmt: skip
 MODES = ("min", "max", "mean", "median", "all")
 
 

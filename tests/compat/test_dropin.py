@@ -59,8 +59,8 @@ NAMES = {
     "triton.runtime": "driver Autotuner Config Heuristics JITFunction KernelInterface MockTensor OutOfResources "
     "RedisRemoteCacheBackend RemoteCacheBackend TensorWrapper autotune heuristics reinterpret jit autotuner "
     "cache errors interpreter _allocation _async_compile",
-    "triton.runtime.jit": "JITFunction JITCallable KernelInterface KernelParam MockTensor TensorWrapper reinterpret jit "
-    "constexpr_function mangle_type type_canonicalisation_dict get_jit_fn_file_line native_specialize_impl",
+    "triton.runtime.jit": "JITFunction JITCallable KernelInterface KernelParam MockTensor TensorWrapper reinterpret "
+    "jit constexpr_function mangle_type type_canonicalisation_dict get_jit_fn_file_line native_specialize_impl",
     "triton.runtime.autotuner": "Autotuner Config Heuristics autotune heuristics OutOfResources PTXASError",
     "triton.runtime.cache": "FileCacheManager RemoteCacheManager get_cache_manager triton_key _base32 CacheManager",
     "triton.runtime.errors": "OutOfResources InterpreterError PTXASError AutotunerError",
