@@ -91,6 +91,7 @@ class Emitter:
         self.values: dict[Any, Any] = {}
         self.number = 0
         self.block = "entry"
+        self.locations: Any = None  # Locations, where lines are wanted
         self.suffix = ""  # ", !dbg !7" while a location is set
 
     def op(self, text: str) -> str:

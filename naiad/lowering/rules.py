@@ -1,4 +1,4 @@
-"""Tables of lowering rules: the name of an op -> the function that writes it. A backend's table is a later dict that wins.
+"""Tables of lowering rules: op name -> the function that writes it. A backend's table is a later dict that wins.
 
     rules = Rules()
 
@@ -54,11 +54,13 @@ def lower_block(block: Block, e: Any, rules: Rules) -> None:
 
 def lower_operations(operations: Iterable[Operation], e: Any, rules: Rules) -> None:
     """As `lower_block`, for any run of ops."""
-    values = e.values
+    values, locations = e.values, e.locations
     for op in operations:
         rule = rules.get(op.name)
         if rule is None:
             raise NoRule(op)
+        if locations is not None:
+            e.suffix = locations.suffix(op.location)
         given = rule(op, e)
         if given is None:
             continue

@@ -30,6 +30,7 @@ from naiad.backends.cpu.lower_memory import place_arena, to_register
 from naiad.backends.cpu.target import CpuTarget
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.emitter import Module
+from naiad.lowering.locations import Locations
 from naiad.lowering.rules import Rules
 
 __all__ = ["RULES", "assert_messages", "lower"]
@@ -52,19 +53,27 @@ RULES = Rules.of(
 FIRST_ARGUMENT = 4
 
 
-def lower(module: ModuleOp, target: CpuTarget) -> str:
-    """The LLVM text of every function of a ttcir module; the toolchain adds the triple. Raises NoRule for unknown ops."""
+def lower(module: ModuleOp, target: CpuTarget, lines: bool = False) -> str:
+    """The LLVM text of every function of a ttcir module; the toolchain adds the triple. Raises NoRule for unknown ops.
+
+    lines: whether instructions say which source line they come from, for a profiler or a debugger.
+    """
     out = Module()
     messages = assert_messages(module)
     for op in module.ops:
         if op.name == "tt.func":
-            lower_function(op, out, target, messages)
+            lower_function(op, out, target, messages, lines)
     return out.text()
 
 
-def lower_function(function: Operation, out: Module, target: CpuTarget, messages: list[str]) -> None:
+def lower_function(function: Operation, out: Module, target: CpuTarget, messages: list[str], lines: bool) -> None:
     """Adds the kernel to `out`."""
     e = CpuEmitter(out, target)
+    name, attributes = function.properties["sym_name"].data, target.function_attributes
+    if lines:
+        e.locations = Locations(out, name, function.location)
+        e.suffix = e.locations.suffix(function.location)
+        attributes += f" !dbg {e.locations.scope}"
     e.rules, e.asserts, e.prints = RULES, messages, False
     block = function.regions[0].blocks[0]
     e.leave, e.status = "leave", "%status"
@@ -80,8 +89,7 @@ def lower_function(function: Operation, out: Module, target: CpuTarget, messages
     e.start("leave")
     finish(e, memory)
     e.lines[:0] = e.frame
-    name = function.properties["sym_name"].data
-    out.define("void", name, ["i64 %begin", "i64 %end", "ptr %args"], e, "ret void", attributes=target.function_attributes)
+    out.define("void", name, ["i64 %begin", "i64 %end", "ptr %args"], e, "ret void", attributes=attributes)
 
 
 def load_slot(e: CpuEmitter, number: int, name: str) -> str:

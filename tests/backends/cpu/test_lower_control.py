@@ -128,3 +128,21 @@ def test_failed_assert_sets_the_status_and_stops():
         out = np.zeros(1, np.int32)
         assert kernel(out, first, second) == status
         assert out[0] == (status == 0)
+
+
+def test_instructions_say_their_lines_when_asked():
+    from programs import machine_of
+    from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, IntAttr, StringAttr
+
+    from naiad.backends.cpu.lower import lower
+    from naiad.backends.cpu.target import CpuTarget
+    from naiad.backends.cpu.toolchain import object_code
+
+    module = add_program().module()
+    places = [FileLineColLoc(StringAttr(f), IntAttr(n), IntAttr(3)) for f, n in (("a/k.py", 12), ("b/lib.py", 40))]
+    [function] = module.ops
+    for n, op in enumerate(function.walk()):
+        op.location = places[0] if n % 2 else CallSiteLoc(places[1], places[0])
+    text = lower(module, CpuTarget.named("x86-64-v3"), lines=True)
+    assert 'filename: "lib.py", directory: "b"' in text and "line: 40, column: 3" in text
+    assert b".debug_line" in object_code(text, machine_of("x86-64-v3"))
