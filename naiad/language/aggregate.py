@@ -195,7 +195,7 @@ def _part_of_key(member: Any) -> Any:
 
 
 def _as_method(member: Any) -> Any:
-    """A member as the class gets it. A kernel may call static methods in plain Python, like the language's functions."""
+    """A member as the class gets it. Kernels may call plain static methods, as functions of the language."""
     if isinstance(member, staticmethod | classmethod) and inspect.isfunction(member.__func__):
         member.__func__.__triton_builtin__ = True  # type: ignore[attr-defined]
     return Method(member) if isinstance(member, Function) and not hasattr(type(member), "__get__") else member
