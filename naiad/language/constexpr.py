@@ -14,8 +14,10 @@ class constexpr_type(base_type):
     def __init__(self, value: Any) -> None:
         self.value = value.value if isinstance(value, constexpr) else value
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, constexpr_type) and bool(self.value == other.value)
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, constexpr_type):
+            return NotImplemented  # the type of a tuple knows that it may be that of a constant one
+        return bool(self.value == other.value)
 
     def __hash__(self) -> int:
         return hash(self.value)

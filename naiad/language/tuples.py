@@ -35,6 +35,8 @@ class tuple_type(base_type):
         return self.types[index]
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, constexpr_type) and isinstance(other.value, builtins.tuple | list):
+            other = as_value(other.value).type  # `(1, 2)` as one constant is a tuple of constants
         return isinstance(other, tuple_type) and self.types == other.types and self.fields == other.fields
 
     def __hash__(self) -> int:

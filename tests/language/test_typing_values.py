@@ -9,6 +9,7 @@ from naiad.language.builder import building
 from naiad.language.constexpr_function import constexpr_function
 from naiad.language.function import Function
 from naiad.language.signature import str_to_ty
+from naiad.language.tuples import as_value
 from naiad.language.values import handle_types, handles_of
 from tests.language.recording import Recorder
 
@@ -204,3 +205,9 @@ def test_builtins_in_tritons_style():
     with building(recorder):
         assert doubled(recorder.argument(tl.int32), times=tl.constexpr(2)).dtype == tl.int32
     assert recorder.names == ["arith.addi"]
+
+
+def test_type_of_a_constant_tuple():
+    """A tuple of constants has the type of the constant tuple."""
+    assert as_value((5, 6)).type == tl.constexpr_type((5, 6)) and tl.constexpr_type((5, 6)) == as_value((5, 6)).type
+    assert as_value((5, 6)).type != tl.constexpr_type((5, 7)) and as_value((5, 6)).type != tl.constexpr_type(5)

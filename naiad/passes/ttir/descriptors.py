@@ -127,9 +127,10 @@ class _Rewrite:
         extents = block.args[index + 2 : index + 2 + 2 * rank]
         make = Maker(block.first_op, block.first_op.location)  # type: ignore[arg-type, union-attr]
         sizes = [make.op("arith.extsi", i64, v) for v in extents[:rank]]
+        strides = [*extents[rank:-1], make.constant(1, i64)]  # a descriptor's last dimension is contiguous
         padding = attributes[index].pop("tt.padding", None)
         nan = make.constant(padding is not None and padding.value.data == 2, i1)  # type: ignore[attr-defined]
-        self.parts[old] = Parts(base, sizes, list(extents[rank:]), (), nan)
+        self.parts[old] = Parts(base, sizes, strides, (), nan)
         old.replace_all_uses_with(_stand_in(self, old))
         block.erase_arg(old)
         return index + 1 + 2 * rank

@@ -1,14 +1,14 @@
 """Ops that go element by element or by whole tiles: atomics, gather, histogram, sort, print, assert, map_elementwise."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from collections.abc import Iterator
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from naiad.backends.cpu.tiles.facts import Facts
 from naiad.backends.cpu.tiles.index import Index, uniform
 from naiad.backends.cpu.tiles.lanes import Uniform, as_scalar, as_vector, elementwise
 from naiad.backends.cpu.tiles.memory import load_lanes, store_lanes
@@ -16,7 +16,6 @@ from naiad.backends.cpu.tiles.nest import Shape, plan_nest, walk
 from naiad.backends.cpu.tiles.plan import is_tile
 from naiad.backends.cpu.tiles.store import store_tiles, stored
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
-from naiad.backends.cpu.tiles.facts import Facts
 from naiad.ir import ttc
 from naiad.ir.attributes import KeywordAttr
 from naiad.ir.base import element, int_attr, segments, shape
@@ -282,7 +281,7 @@ def _print(tiles: Tiles, op: Operation, index: Index, value: SSAValue | None, nu
     pids = [w.pure("tt.get_program_id", (), i32, axis=a) for a in axes]
     places = [as_scalar(w, i) for i in index]
     operand = [] if value is None else [as_scalar(w, tiles.at(value, index, 1))]
-    flags = {"hex": UnitAttr()} if _is_true(op.properties["hex"]) else {}
+    flags = {"hex": UnitAttr()} if op.properties["hex"].value.data else {}  # type: ignore[attr-defined]
     flags |= {"signed": UnitAttr()} if signed else {}
     sizes = DenseArrayBase.from_list(i64, list(shape(value.type)) if value is not None else [])
     w.effect(ttc.PrintOp(
@@ -290,10 +289,6 @@ def _print(tiles: Tiles, op: Operation, index: Index, value: SSAValue | None, nu
         operand_number=int_attr(number, 64), operand_count=int_attr(len(op.operands), 64),
         operandSegmentSizes=segments(3, len(places), len(operand)), **flags,
     ))  # fmt: skip
-
-
-def _is_true(attr) -> bool:
-    return bool(attr.value.data) if isinstance(attr, BoolAttr | IntegerAttr) else True
 
 
 def assert_(tiles: Tiles, op: Operation) -> None:
@@ -336,4 +331,4 @@ ROOTS = {
     "gpu.barrier": nothing,
 }
 
-__all__ = ["ROOTS", "as_vector", "is_tile", "Shape", "store_tiles"]
+__all__ = ["ROOTS", "Shape", "as_vector", "is_tile", "store_tiles"]
