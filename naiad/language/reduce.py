@@ -7,6 +7,7 @@ from naiad.language.builder import Body, Handle, builder
 from naiad.language.builtin import builtin
 from naiad.language.casts import cast_to
 from naiad.language.compare import promoted
+from naiad.language.constexpr import unwrap
 from naiad.language.memory import check_mask
 from naiad.language.program import arange
 from naiad.language.promotion import (
@@ -23,8 +24,11 @@ from naiad.language.types import block_of, block_type, int32
 
 def _results(returned: Any) -> list[tensor]:
     """What a combiner gave: one value, or several in a tuple."""
-    values = returned if hasattr(returned, "__iter__") and not isinstance(returned, tensor) else [returned]
-    return [to_tensor(value) for value in values]
+    return [to_tensor(value) for value in (returned if _is_several(returned) else [returned])]
+
+
+def _is_several(returned: Any) -> bool:
+    return isinstance(unwrap(returned), tuple | list)
 
 
 def _combiner(inputs: Sequence[tensor], combine: Any) -> Body:
@@ -129,7 +133,7 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
 
     def build(handles: Sequence[Handle]) -> list[Handle]:
         returned = builder().call(scalar_fn, [tensor(h, t) for h, t in zip(handles, scalars, strict=True)], {})
-        single[0] = isinstance(returned, tensor)
+        single[0] = not _is_several(returned)
         results = _results(returned)
         chosen = [value.dtype for value in results[::pack]]
         if any([value.dtype for value in results[i::pack]] != chosen for i in range(pack)):

@@ -212,6 +212,14 @@ def test_map_elementwise(r):
     assert r.last("tt.map_elementwise").attributes == {"pack": 2}
 
 
+def test_combiners_may_give_constants(r):
+    def one(a, b):
+        return tl.constexpr(1)
+
+    assert tl.map_elementwise(_jit(one), tile(r, tl.float32, 8), 3).type == tl.block_type(tl.int32, [8])
+    assert tl.reduce(tile(r, tl.float32, 8), 0, _jit(one)).type == tl.float32
+
+
 def _jit(fn):
     from naiad.language.function import Function
 
