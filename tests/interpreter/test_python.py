@@ -151,6 +151,29 @@ def test_tuples_as_arguments():
 
 
 @jit
+def moved_point(p, by):
+    return Point(p.x + by, p.y + by)
+
+
+@jit
+def named_tuples(o, p):
+    q = moved_point(p, 10)
+    tl.store(o, q.x * 100 + q.y)
+
+
+def test_named_tuples_in_a_kernel():
+    assert run(named_tuples, Point(3, 4))[0] == 1314
+
+
+def test_a_function_without_source():
+    names = {"tl": tl}
+    exec("def f(o, n):\n    for i in range(n):\n        tl.store(o + i, i * 2, mask=i != 1)", names)
+    with pytest.warns(UserWarning, match="f has no source"):
+        kernel = jit(names["f"])
+    assert run(kernel, 3)[:4] == [0, 0, 4, 0]
+
+
+@jit
 def pythons_functions(o, n, N: tl.constexpr):
     tl.store(o, min(n, 4) + max(N, 2))
     tl.store(o + 1, int(N) + len((1, 2, 3)))

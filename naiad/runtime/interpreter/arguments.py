@@ -50,7 +50,9 @@ class Arguments:
         return self._plain(parameter.name, argument, _annotated(parameter.annotation), parameter.is_const)
 
     def _plain(self, name: str, argument: Any, type: dtype | None = None, const: bool = False) -> Any:
-        if argument is None or isinstance(argument, str | dtype) or (callable(argument) and not is_array(argument)):
+        if argument is None:
+            return None
+        if isinstance(argument, str | dtype) or (callable(argument) and not is_array(argument)):
             return constexpr(argument)
         if isinstance(argument, constexpr):
             return argument

@@ -110,7 +110,12 @@ def iterated(source: Any) -> Iterable[Any]:
 
 
 def callee(function: Any) -> Any:
-    """What a call calls: a Python function that knows nothing of kernels gets the values of constexpr."""
+    """What a call calls: a Python function that knows nothing of kernels gets the values of constexpr.
+
+    A class of named tuples makes tuples of the language, with its names.
+    """
+    if isinstance(function, type) and hasattr(function, "_fields") and issubclass(function, tuple):
+        return lambda *args, **kwargs: language_tuple(function(*args, **kwargs))
     plain = isinstance(function, FunctionType | BuiltinFunctionType) and not is_builtin(function)
     if not plain or str(function.__module__).startswith("naiad."):
         return function

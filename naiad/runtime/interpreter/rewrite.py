@@ -25,6 +25,9 @@ def interpreted(function: Function) -> Callable[..., Any]:
 
 
 def _make(function: Function) -> Callable[..., Any]:
+    if not function.src:
+        place.register(function.fn.__code__)
+        return function.fn
     definition = copy.deepcopy(function.parse().body[0])
     assert isinstance(definition, ast.FunctionDef)
     fn = function.fn
