@@ -13,12 +13,17 @@ from naiad.layouts.axes import axis_bits, broadcast_target, scan_slots, transpos
 from naiad.layouts.convert import SharedMove, plan
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["element_bytes", "scratch_bytes", "waits"]
+__all__ = ["element_bytes", "scratch_bytes", "slot_bytes", "waits"]
 
 
 def element_bytes(type: Attribute) -> int:
     """The bytes of an element in shared memory; i1 takes one."""
     return max(8, bits(type)) // 8
+
+
+def slot_bytes(count: int, size: int) -> int:
+    """The bytes that the parts of one operand take: what follows is aligned for the widest access."""
+    return -(-count * size // 16) * 16
 
 
 def flat(layout: LinearLayout) -> LinearLayout:
@@ -60,7 +65,8 @@ def reduce(op: Operation) -> int:
     axis, layout = op.properties["axis"].value.data, linear_of(op.operands[0].type)
     parts = 0
     if axis_bits(layout, axis, "warp"):
-        parts = (1 << warp_slots(layout, axis).outs.total) * sum(element_bytes(o.type) for o in op.operands)
+        count = 1 << warp_slots(layout, axis).outs.total
+        parts = sum(slot_bytes(count, element_bytes(o.type)) for o in op.operands)
     moves = [
         moved(without_axis(layout, axis), linear_of(r.type), element_bytes(r.type))
         for r in op.results
@@ -73,7 +79,8 @@ def scan(op: Operation) -> int:
     axis, layout = op.properties["axis"].value.data, linear_of(op.operands[0].type)
     if not axis_bits(layout, axis, "warp"):
         return 0
-    return (1 << scan_slots(layout, axis).outs.total) * sum(element_bytes(o.type) for o in op.operands)
+    count = 1 << scan_slots(layout, axis).outs.total
+    return sum(slot_bytes(count, element_bytes(o.type)) for o in op.operands)
 
 
 def joined(op: Operation) -> int:

@@ -57,6 +57,20 @@ def control(table: Callable[[], Rules]) -> Rules:
         firsts = list(zip(e.flat_types(op.operands), e.flatten(op.operands), strict=True))
         e.bind(op.results, e.loop_while(firsts, test, body))
 
+    @rules.lower("tt.map_elementwise")
+    def map_elements(op: Operation, e: Threads) -> list[list[str]]:
+        """The region once for every `pack` registers: arguments are the group of each operand in turn."""
+        pack, block = op.properties["pack"].value.data, op.regions[0].blocks[0]
+        columns = [e.registers(o) for o in op.operands]
+        out: list[list[str]] = [[] for _ in op.results]
+        for at in range(0, len(columns[0]), pack):
+            given = [v for column in columns for v in column[at : at + pack]]
+            e.bind(block.args, given)
+            made = inline(block, e, table())
+            for n in range(len(out)):
+                out[n] += made[n * pack : (n + 1) * pack]
+        return out
+
     @rules.lower("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return",
                  "tt.return")  # fmt: skip
     def end(op: Operation, e: Threads) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
 
+from naiad.analysis.scratch import slot_bytes
 from naiad.layouts.axes import axis_bits, first_slots, pure_along, warp_slots, without_axis
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.control import inline
@@ -87,7 +88,7 @@ def across_warps(op: Operation, e: Threads, parts: list[Tuple], kinds: Sequence[
             for value, index in zip((p[n] for p in parts), e.index_of(slots), strict=True):
                 [word] = e.pack([value], kind, 8 * size)
                 e.do(f"store i{8 * size} {word}, {SHARED} {e.shared(at, e.mul(index, size))}, align {size}")
-            at += count * size
+            at += slot_bytes(count, size)
         return []
 
     write() if lanes is None else e.when(lanes, [], write)
@@ -96,7 +97,7 @@ def across_warps(op: Operation, e: Threads, parts: list[Tuple], kinds: Sequence[
     for kind in kinds:
         for r, values in enumerate(read_parts(e, starts, at, kind, warp_bits)):
             reads[r] = [(*have, v) for have, v in zip(reads[r], values, strict=True)]
-        at += count * held_bits(kind) // 8
+        at += slot_bytes(count, held_bits(kind) // 8)
     return [tree(row, combine) for row in reads]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from naiad.analysis.scratch import slot_bytes
 from naiad.layouts.axes import axis_bits, first_slots, pure_along, scan_slots
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import shuffled
@@ -160,14 +161,14 @@ class Scan:
             for total, r in per_block.items():
                 [word] = e.pack([total[n]], kind, 8 * size)
                 e.do(f"store i{8 * size} {word}, {SHARED} {e.shared(at, e.mul(index[r], size))}, align {size}")
-            at += count * size
+            at += slot_bytes(count, size)
         e.target.barrier(e)
         at, starts = e.scratch(self.op), e.index_of(first_slots(slots))
         for kind in self.kinds:
             for total, r in per_block.items():
                 [values] = read_parts(e, [starts[r]], at, kind, warp_bits)
                 rows[total] = [(*have, v) for have, v in zip(rows[total], values, strict=True)]
-            at += count * held_bits(kind) // 8
+            at += slot_bytes(count, held_bits(kind) // 8)
         return rows
 
     def prefix_of_row(self, state: Blocks, r: int, row: list[Tuple], place: list[str]) -> None:

@@ -33,6 +33,10 @@ class Memory:
         self.arrays[start] = size, array.dtype, array.shape
         return start
 
+    def locate(self, addresses: np.ndarray) -> np.ndarray:
+        """Where addresses lie in `bytes`."""
+        return addresses
+
     def get(self, address: int) -> np.ndarray:
         size, dtype, shape = self.arrays[address]
         return self.bytes[address : address + size].view(dtype).reshape(shape).copy()
@@ -139,6 +143,7 @@ def parse(ptx: str) -> Program:
     for statement in re.sub(r"//[^\n]*", "", body).replace("{\n", "\n").split("\n"):
         for piece in statement.split(";"):
             piece = piece.strip()
+            piece = "" if piece in ("{", "}") else piece
             while m := re.match(r"^(\$?\w+):\s*(.*)$", piece):
                 labels[m.group(1)] = len(code)
                 piece = m.group(2)
@@ -171,15 +176,23 @@ def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic],
 
 
 def run(program: Program, block: Block, execute) -> None:
-    """Runs the threads of a block; of threads that have parted, those furthest behind go first."""
+    """Runs the threads of a block; of threads that have parted, those furthest behind go first.
+
+    Threads at a barrier wait there until all that have not ended do.
+    """
     pc = np.zeros(block.threads, np.int64)
+    waiting = np.zeros(block.threads, bool)
     end = len(program.code)
     while True:
-        here = int(pc.min())
-        if here >= end:
-            block.finish_copies(0)
-            return
-        active = pc == here
+        running = ~waiting & (pc < end)
+        if not running.any():
+            if not waiting.any():
+                block.finish_copies(0)
+                return
+            release(block, pc, waiting)
+            continue
+        here = int(pc[running].min())
+        active = running & (pc == here)
         instruction = program.code[here]
         chosen = active
         if instruction.predicate is not None:
@@ -193,11 +206,17 @@ def run(program: Program, block: Block, execute) -> None:
         elif instruction.opcode.startswith("trap"):
             raise EmulationError("the kernel trapped")
         elif instruction.opcode.startswith(("bar.sync", "barrier.sync")):
-            if not np.array_equal(chosen, pc < end):
-                raise EmulationError("not all threads reach a barrier")
-            block.races.clear()
+            waiting |= chosen
         elif chosen.any():
             try:
                 execute(block, instruction, chosen)
             except EmulationError as error:
                 raise EmulationError(f"{error}: {instruction.text}") from None
+
+
+def release(block: Block, pc: np.ndarray, waiting: np.ndarray) -> None:
+    """Lets the threads at a barrier go on; all of them must be at the same one."""
+    if len(set(pc[waiting].tolist())) > 1:
+        raise EmulationError("threads wait at different barriers")
+    waiting[:] = False
+    block.races.clear()

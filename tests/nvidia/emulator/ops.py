@@ -44,6 +44,8 @@ def raw(block: Block, operand: str) -> np.ndarray:
         return np.full(n, int(operand.rstrip("U"), 16), np.uint64)
     if re.match(r"^-?\d+$", operand):
         return np.full(n, int(operand) & 0xFFFFFFFFFFFFFFFF, np.uint64)
+    if re.match(r"^(text|table|\w*param)\w*$|^__local_depot", operand):  # the address of a constant or of the stack
+        return np.full(n, 1 << 40, np.uint64)
     if operand in ("true", "false"):
         return np.full(n, operand == "true")
     raise EmulationError(f"the register {operand} is read before it is written")
@@ -117,11 +119,12 @@ def address(block: Block, operand: str) -> np.ndarray:
 
 def reach(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarray) -> np.ndarray:
     """The byte indices of an access, checked."""
-    places = at[active][:, None] + np.arange(size)
+    first = at[active]
+    places = (block.memory.locate(first) if space == "global" else first)[:, None] + np.arange(size)
     limit = len(block.shared) if space == "shared" else len(block.memory.bytes)
     if places.size and (places.min() < 0 or places.max() >= limit or (space == "global" and not block.memory.mapped[places].all())):
         raise EmulationError(f"{space} memory is accessed out of bounds")
-    if places.size and np.any(places[:, 0] % size):
+    if places.size and np.any(first % size):
         raise EmulationError(f"an access of {size} bytes that is not aligned")
     return places
 
@@ -164,6 +167,9 @@ def space_of(opcode: str) -> str:
 
 def do_ld(block: Block, i: Instruction, active: np.ndarray) -> None:
     kind, outs = i.opcode.split(".")[-1], names(i.operands[0])
+    if ".param" in i.opcode and i.operands[1].strip("[] ").startswith("retval"):
+        write(block, outs[0], np.zeros(block.threads, np.uint32), active)
+        return
     if ".param" in i.opcode:
         given = block.parameters[i.operands[1].strip("[] ")]
         given = given if isinstance(given, np.generic) else np.uint64(int(given) & 0xFFFFFFFFFFFFFFFF)
@@ -181,9 +187,24 @@ def do_ld(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 def do_st(block: Block, i: Instruction, active: np.ndarray) -> None:
     kind = i.opcode.split(".")[-1]
+    if ".param" in i.opcode or ".local" in i.opcode:
+        return
     size = bits_of(kind) // 8
     words = [raw(block, n) for n in names(i.operands[1])]
     store(block, space_of(i.opcode), address(block, i.operands[0]), as_bytes(words, size), active)
+
+
+def do_mov_address(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """cvta: an address is the same in every space here."""
+    write(block, i.operands[0], raw(block, i.operands[1]), active)
+
+
+def do_call(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """Assertions fail; printing prints nothing."""
+    if "__assertfail" in i.text:
+        raise EmulationError("device-side assert triggered")
+    if "vprintf" not in i.text:
+        raise EmulationError("the emulator calls no functions")
 
 
 def do_mov(block: Block, i: Instruction, active: np.ndarray) -> None:
@@ -401,4 +422,4 @@ from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix  # noqa: E4
 RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
          "selp": do_selp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
          "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,
-         "bar": lambda *_: None, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip
+         "bar": lambda *_: None, "call": do_call, "cvta": do_mov_address, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip

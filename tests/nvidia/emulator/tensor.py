@@ -155,6 +155,7 @@ def do_atom(block: Block, i: Instruction, active: np.ndarray) -> None:
     at = address(block, i.operands[has_result])
     given = [value(block, o, kind) for o in i.operands[has_result + 1 :]]
     memory = block.shared if space == "shared" else block.memory.bytes
+    at = at if space == "shared" else np.where(active, block.memory.locate(at), 0)
     size = given[0].dtype.itemsize if kind != "bf16" else 2
     old = np.zeros(block.threads, unsigned(8 * size))
     for t in np.flatnonzero(active):
