@@ -13,6 +13,9 @@ from naiad.ir.base import shape
 RUNTIME = "runtime"
 """A stride that is the same everywhere but known only when the kernel runs."""
 
+WRAPPED = "wrapped"
+"""A stride that is the same everywhere but where a remainder starts again from 0: `(start + arange) % n`, and its multiples."""
+
 Stride: TypeAlias = int | str | None
 """0 along a dimension on which the value does not depend; None where it follows no single stride."""
 
@@ -22,11 +25,13 @@ def _sum(a: Stride, b: Stride, sign: int = 1) -> Stride:
         return None
     if isinstance(a, int) and isinstance(b, int):
         return a + sign * b
-    return a if b == 0 else (b if a == 0 else RUNTIME)
+    if a == 0 or b == 0:
+        return a if b == 0 else b
+    return None if WRAPPED in (a, b) else RUNTIME
 
 
 def _scaled(a: Stride, factor: int | None) -> Stride:
-    if a is None or a == 0:
+    if a is None or a == 0 or a == WRAPPED:
         return a
     return RUNTIME if factor is None or a == RUNTIME else a * factor
 
@@ -94,6 +99,13 @@ def _mul(s: Strides, op: Operation) -> tuple[Stride, ...]:
     return tuple(_scaled(a, factor) for a in s.of(lhs))
 
 
+def _remainder(s: Strides, op: Operation) -> tuple[Stride, ...]:
+    lhs, rhs = (s.of(o) for o in op.operands)
+    if any(x != 0 for x in rhs) or sum(x != 0 for x in lhs) > 1:
+        return tuple(0 if a == 0 and b == 0 else None for a, b in zip(lhs, rhs, strict=True))
+    return tuple(WRAPPED if x == 1 else (0 if x == 0 else None) for x in lhs)
+
+
 def _same(s: Strides, op: Operation) -> tuple[Stride, ...]:
     return s.of(op.operands[0])
 
@@ -125,6 +137,8 @@ RULES = {
     "arith.addi": _add,
     "arith.subi": _sub,
     "arith.muli": _mul,
+    "arith.remsi": _remainder,
+    "arith.remui": _remainder,
     "arith.extsi": _same,
     "arith.trunci": _same,
     "tt.bitcast": _same,

@@ -208,8 +208,9 @@ def _aligned(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SS
     source, divisor = operands
     if not isinstance(source, Affine) or w.constants.get(source.step) != 1 or not isinstance(divisor, Uniform):
         return None
-    start, size = w.known(source.base), w.known(divisor.value)
-    if start.divisor % count or size.divisor % count or not w.take_nonnegative(source.base):
+    if w.known(source.base).divisor % count or not w.take_nonnegative(source.base):
+        return None
+    if not w.take_multiple(divisor.value, count):
         return None
     return source.base, w.widen(divisor.value)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from naiad.analysis.strides import WRAPPED
 from naiad.backends.cpu.tiles.guard import guarded
 from naiad.backends.cpu.tiles.index import Index, along
 from naiad.backends.cpu.tiles.lanes import Uniform
@@ -15,6 +16,10 @@ from naiad.ir.base import shape
 
 UNROLLED = 4
 """Vectors per turn of the innermost loop where a turn is short."""
+
+
+CONTIGUOUS = (0, 1, WRAPPED)
+"""Strides along lanes that make one access of them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ def plan_nest(tiles: Tiles, sizes: Sequence[int], *values: SSAValue, pointers: S
     best, best_cost = len(sizes) - 1, float("inf")
     for dim in reversed(range(len(sizes))):
         lanes = min(widest, _power_of_two(sizes[dim]))
-        cost = (1 + sum(3 if a.get(dim, 0) not in (0, 1) else 1 for a in accesses)) / lanes
+        cost = (1 + sum(3 if a.get(dim, 0) not in CONTIGUOUS else 1 for a in accesses)) / lanes
         if cost < best_cost * 0.99:
             best, best_cost = dim, cost
     return Shape(tuple(sizes), best, min(widest, _power_of_two(sizes[best])))

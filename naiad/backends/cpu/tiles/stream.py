@@ -33,7 +33,7 @@ def can_stream(tiles: Tiles, stores: Sequence[Operation], plan: Shape) -> bool:
         return False
     if sum(tiles.plan.cost(s.operands[1]) for s in stores) > CHEAP:
         return False
-    return all(_contiguous(tiles, s, plan) and all(_has_corner(tiles, m) for m in s.operands[2:]) for s in stores)
+    return all(_contiguous(tiles, s, plan) and all(has_corner(tiles, m) for m in s.operands[2:]) for s in stores)
 
 
 def _contiguous(tiles: Tiles, store: Operation, plan: Shape) -> bool:
@@ -43,15 +43,15 @@ def _contiguous(tiles: Tiles, store: Operation, plan: Shape) -> bool:
     )  # fmt: skip
 
 
-def _has_corner(tiles: Tiles, mask: SSAValue) -> bool:
+def has_corner(tiles: Tiles, mask: SSAValue) -> bool:
     """Whether the mask is true everywhere if it is true at the last element: `index < limit`, or several such."""
     op = mask.owner
     if not isinstance(op, Operation):
         return False
     if op.name in ("tt.broadcast", "tt.expand_dims"):
-        return _has_corner(tiles, op.operands[0])
+        return has_corner(tiles, op.operands[0])
     if op.name == "arith.andi":
-        return all(_has_corner(tiles, o) for o in op.operands)
+        return all(has_corner(tiles, o) for o in op.operands)
     if op.name != "arith.cmpi" or op.properties["predicate"].data not in ("slt", "sle"):  # type: ignore[attr-defined]
         return False
     rising, level = (tiles.strides.of(o) for o in op.operands)

@@ -3,7 +3,7 @@
 That is common subexpression elimination and loop-invariant code motion by construction: LLVM runs neither here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +29,14 @@ from naiad.ir.attributes import attribute
 from naiad.ir.base import element, int_attr, vector
 from naiad.ir.registry import OPS, make_op
 from naiad.ir.types import pointer
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition on a scalar: it is a multiple of `divisor`, or, where that is 0, not negative."""
+
+    value: SSAValue
+    divisor: int
+
 
 @dataclass
 class Level:
@@ -58,7 +66,7 @@ class Writer:
         self.offsets: dict[SSAValue, tuple[SSAValue, int]] = {}  # value or pointer -> what it is a constant away from
         self.location: LocationAttr = UNKNOWN_LOC
         self.floor = 0  # loads of the nest that is being written may be hoisted to this level
-        self.guards: dict[SSAValue, None] | None = None  # scalars taken not to be negative in what is being written
+        self.guards: dict[Guard, None] | None = None  # what is taken for granted in what is being written
 
     # ---- placing ops -------------------------------------------------------------------------------------------------
 
@@ -151,11 +159,20 @@ class Writer:
 
     def take_nonnegative(self, value: SSAValue) -> bool:
         """Whether `value` may be taken not to be negative: it is known, or what is being written is guarded."""
-        signs = self.known(value).signs
-        if signs and self.guards is not None and all(self.depths.get(s, 0) < self.floor for s in signs):
-            self.guards.update(dict.fromkeys(signs))
+        return self._take(Guard(s, 0) for s in self.known(value).signs)
+
+    def take_multiple(self, value: SSAValue, divisor: int) -> bool:
+        """Whether `value` may be taken for a multiple of a power of two."""
+        return self.known(value).divisor % divisor == 0 or self._take([Guard(value, divisor)])
+
+    def _take(self, needs: Iterable[Guard]) -> bool:
+        needs = list(needs)
+        if not needs:
             return True
-        return not signs
+        if self.guards is None or any(self.depths.get(n.value, 0) >= self.floor for n in needs):
+            return False
+        self.guards.update(dict.fromkeys(needs))
+        return True
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a + b, both i64."""
