@@ -1,11 +1,11 @@
 """Tables of lowering rules: op name -> the function that writes it. A backend's table is a later dict that wins.
 
-    rules = Rules()
+rules = Rules()
 
-    @rules.lower("arith.addi", "arith.subi")
-    def add(op, e): ...
+@rules.lower("arith.addi", "arith.subi")
+def add(op, e): ...
 
-    RULES = Rules.of(elementwise.rules, memory.rules)
+RULES = Rules.of(elementwise.rules, memory.rules)
 """
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,8 @@
 """Products on the tile registers of AMX: 16 rows of 64 bytes each, bf16 into f32 or bytes into i32.
 
-Tiles 0 to 3 hold a block of 2 x 2 tiles of the sum, 4 and 5 rows of A, 6 and 7 columns of B. A is read in place; a panel
-of B is as wide as the block. The shapes of the tiles are set once a launch where all products of a kernel have one shape.
+Tiles 0 to 3 hold a block of 2 x 2 tiles of the sum, 4 and 5 rows of A, 6 and 7 columns of B. A is read in place; a
+panel of B is as wide as the block. The shapes of the tiles are set once a launch where all products of a kernel have
+one shape.
 """
 
 from dataclasses import dataclass

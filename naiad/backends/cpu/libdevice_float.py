@@ -241,7 +241,9 @@ def define_bessel(e: CpuEmitter, name: str, order: int) -> None:
         term = term * quarter / (k * (k + float(order)))
         return [term.text, (total + term).text, (k + 1.0).text]
 
-    _, total, _ = f.loop_while([("double", first.text), ("double", first.text), ("double", x.like(1.0).text)], go_on, step)
+    _, total, _ = f.loop_while(
+        [("double", first.text), ("double", first.text), ("double", x.like(1.0).text)], go_on, step
+    )
     e.module.define("double", name, ["double %x"], f, f"ret double {total}", "internal", "nounwind noinline")
 
 
@@ -277,19 +279,18 @@ FROM_INTEGERS = {f"{name}2{to}": (element, signed) for name, (_, signed) in INTE
                  for to, element in (("float", "f32"), ("double", "f64"))}  # fmt: skip
 DIRECTIONS = ("rn", "rz", "rd", "ru")
 RULES: dict[str, Rule] = {
-    **{f"{letter}{name}_{mode}": rule(mode) for letter in "fd" for name, rule in ROUNDED.items() for mode in DIRECTIONS},
-    **{f"{name}_{mode}": fma(mode) for name in ("fmaf", "fma") for mode in DIRECTIONS},
-    **{f"double2float_{mode}": narrowed(mode) for mode in DIRECTIONS},
-    **{f"{name}_{mode}": from_integer(element, signed, mode) for name, (element, signed) in FROM_INTEGERS.items()
+    **{f"{letter}{name}_{mode}": rule(mode) for letter in "fd" for name, rule in ROUNDED.items() for mode in
+    DIRECTIONS}, **{f"{name}_{mode}": fma(mode) for name in ("fmaf", "fma") for mode in DIRECTIONS},
+    **{f"double2float_{mode}": narrowed(mode) for mode in DIRECTIONS}, **{f"{name}_{mode}": from_integer(element,
+    signed, mode) for name, (element, signed) in FROM_INTEGERS.items()
        for mode in DIRECTIONS},
     "frsqrt_rn": wide(lambda x: 1.0 / x.call("sqrt")), "saturatef": saturate, "rcp64h": lambda x: 1.0 / x,
-    "fast_fdividef": lambda a, b: a / b, "isnanf": is_nan, "isnand": is_nan, "isinff": is_infinite, "isinfd": is_infinite,
-    "finitef": is_finite, "isfinited": is_finite, "signbitf": sign_bit, "signbitd": sign_bit,
-    **double("sinpi", wide(of_pi("sin"))), **double("cospi", wide(of_pi("cos"))),
-    **double("rcbrt", wide(lambda x: 1.0 / libm(x, "cbrt"))), **double("rhypot", wide(inverse_norm)),
-    **double("norm3d", wide(norm)), **double("norm4d", wide(norm)), **double("rnorm3d", wide(inverse_norm)),
-    **double("rnorm4d", wide(inverse_norm)), **double("normcdf", wide(normal_cdf)), **double("erfcx", wide(scaled_erfc)),
-    **double("erfinv", wide(inverse_erf)), **double("erfcinv", wide(inverse_erfc)),
-    **double("normcdfinv", wide(inverse_normal_cdf)), **double("cyl_bessel_i0", wide(bessel(0))),
-    **double("cyl_bessel_i1", wide(bessel(1))),
+    "fast_fdividef": lambda a, b: a / b, "isnanf": is_nan, "isnand": is_nan, "isinff": is_infinite, "isinfd":
+    is_infinite, "finitef": is_finite, "isfinited": is_finite, "signbitf": sign_bit, "signbitd": sign_bit,
+    **double("sinpi", wide(of_pi("sin"))), **double("cospi", wide(of_pi("cos"))), **double("rcbrt", wide(lambda x: 1.0
+    / libm(x, "cbrt"))), **double("rhypot", wide(inverse_norm)), **double("norm3d", wide(norm)), **double("norm4d",
+    wide(norm)), **double("rnorm3d", wide(inverse_norm)), **double("rnorm4d", wide(inverse_norm)), **double("normcdf",
+    wide(normal_cdf)), **double("erfcx", wide(scaled_erfc)), **double("erfinv", wide(inverse_erf)),
+    **double("erfcinv", wide(inverse_erfc)), **double("normcdfinv", wide(inverse_normal_cdf)),
+    **double("cyl_bessel_i0", wide(bessel(0))), **double("cyl_bessel_i1", wide(bessel(1))),
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """ttcir -> LLVM text: one function `void <name>(i64 begin, i64 end, ptr args)` that runs programs begin..end-1.
 
-args: 8-byte slots [grid x, y, z, status word, argument 0, ...]. Arguments are loaded and the arena is made before the loop
-over programs; the program's place in the grid is carried from round to round, not divided out of its number.
+args: 8-byte slots [grid x, y, z, status word, argument 0, ...]. Arguments are loaded and the arena is made before the
+loop over programs; the program's place in the grid is carried from round to round, not divided out of its number.
 """
 
 from xdsl.dialects.builtin import ModuleOp

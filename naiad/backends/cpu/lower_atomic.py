@@ -59,7 +59,9 @@ def by_swapping(e: CpuEmitter, kind: Kind, pointer: str, value: str, name: str, 
     new = modified(e, kind, e.bits(integer, kind, old), value, name)
     wanted = e.bits(kind, integer, new)
     failure = FAILURES[order]
-    pair = e.op(f"cmpxchg ptr {pointer}, {integer.llvm} {old}, {integer.llvm} {wanted} {order} {failure}, align {kind.bytes}")
+    pair = e.op(
+        f"cmpxchg ptr {pointer}, {integer.llvm} {old}, {integer.llvm} {wanted} {order} {failure}, align {kind.bytes}"
+    )
     found = e.op(f"extractvalue {{ {integer.llvm}, i1 }} {pair}, 0")
     e.fork(e.op(f"extractvalue {{ {integer.llvm}, i1 }} {pair}, 1"), done, again)
     e.lines[place] = f"  {old} = phi {integer.llvm} [ {first}, %{entry} ], [ {found}, %{e.block} ]"

@@ -18,8 +18,8 @@ rules = Rules()
 
 @dataclass(frozen=True)
 class Format:
-    """A small float. nan, infinity: their codes without sign (-1 where there is no infinity). saturates: conversions give
-    `largest` for all that is larger. zero_is_nan: the code of -0 is the NaN, and there is no -0."""
+    """A small float. nan, infinity: their codes without sign (-1 where there is no infinity). saturates: conversions
+    give `largest` for all that is larger. zero_is_nan: the code of -0 is the NaN, and there is no -0."""
 
     mantissa: int
     bias: int
@@ -87,8 +87,8 @@ def to_f32(e: CpuEmitter, kind: Kind, value: str) -> str:
 
 
 def decode(lanes: Lanes32, code: str, format: Format) -> str:
-    """The f32 that a code of `format` stands for: its fields moved into place, the exponent set right by a multiplication
-    that also makes normal numbers of subnormals."""
+    """The f32 that a code of `format` stands for: its fields moved into place, the exponent set right by a
+    multiplication that also makes normal numbers of subnormals."""
     e, top = lanes.e, 1 << (format.bits - 1)
     size = lanes("and", code, top - 1)
     moved = lanes("shl", size, 23 - format.mantissa)
@@ -132,7 +132,7 @@ def encode_bf16(lanes: Lanes32, bits: str, rounding: str) -> str:
 
 def encode(lanes: Lanes32, bits: str, element: str, rounding: str) -> str:
     """The code, in 32 bits, of the value of `element`'s format nearest to the f32 with these bits."""
-    e, format = lanes.e, FORMATS[element]
+    format = FORMATS[element]
     shift = 23 - format.mantissa
     size = lanes("and", bits, 0x7FFFFFFF)
     rebias = (127 - format.bias) << 23
@@ -158,7 +158,8 @@ def subnormal(lanes: Lanes32, size: str, format: Format, rounding: str) -> str:
     step = 1 - format.bias - format.mantissa  # the value of code 1 is 2**step
     if rounding == "rtz":
         scaled = e.binary("fmul", lanes.float, lanes.as_float(size), e.number_of(2.0**-step, lanes.float))
-        limited = e.select(lanes.float, e.compare("olt", lanes.float, scaled, e.number_of(2.0**20, lanes.float)), scaled,
+        inside = e.compare("olt", lanes.float, scaled, e.number_of(2.0**20, lanes.float))
+        limited = e.select(lanes.float, inside, scaled,
                            e.number_of(0.0, lanes.float))  # fmt: skip
         return e.cast("fptosi", lanes.float, lanes.kind, limited)
     magic = (127 + step + 23) << 23

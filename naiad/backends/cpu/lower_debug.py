@@ -18,7 +18,8 @@ def assert_messages(module: Operation) -> list[str]:
 
 @rules.lower("ttc.assert")
 def check(op: Operation, e: CpuEmitter) -> None:
-    """A failure is recorded, the first one counts, and this run of programs ends: what follows relies on the condition."""
+    """A failure is recorded, the first one counts, and this run of programs ends: what follows relies on the
+    condition."""
     passed, failed = e.label("passed"), e.label("failed")
     e.fork(e.of(op.operands[0]), passed, failed)
     e.start(failed)

@@ -102,7 +102,9 @@ class Fma:
         """(address of the panel, bytes from one step of k to the next)."""
         f, d = self.f, self.d
         if d.packed:
-            return f.gep("%b", f.op(f"mul i64 {number}, {d.k * self.nr * d.b.bytes}")), str(self.nr * d.plan.pack * d.b.bytes)
+            return f.gep("%b", f.op(f"mul i64 {number}, {d.k * self.nr * d.b.bytes}")), str(
+                self.nr * d.plan.pack * d.b.bytes
+            )
         pitch = f.op(f"mul i64 %ldb, {d.b.bytes}")
         return f.gep("%b", f.op(f"mul i64 {number}, {self.nr * d.b.bytes}")), pitch
 
@@ -174,13 +176,15 @@ class Bf16(Fma):
         return self.f.call(self.sum.llvm, self.instruction, types, (total, a, b))
 
 
+MADD = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
+
+
 class Pairs(Bf16):
     """pmaddwd: pairs of i16 along k, exact for what fits into i8."""
 
     def __init__(self, f: CpuEmitter, d: Dot) -> None:
         super().__init__(f, d)
-        self.instruction = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}.get(
-            self.lanes, "")  # fmt: skip
+        self.instruction = MADD.get(self.lanes, "")
         self.operand = f"<{2 * self.lanes} x i16>"
 
     def multiply(self, total: str, a: str, b: str) -> str:
@@ -199,8 +203,8 @@ class Pairs(Bf16):
 
 
 class Int8(Bf16):
-    """vpdpbusd: four u8 times s8 along k. Where both have one sign, A is moved by 128 and the columns of B, summed, put it
-    right: (a + 128) b - 128 b. sdot has no such trouble."""
+    """vpdpbusd: four u8 times s8 along k. Where both have one sign, A is moved by 128 and the columns of B, summed,
+    put it right: (a + 128) b - 128 b. sdot has no such trouble."""
 
     def __init__(self, f: CpuEmitter, d: Dot) -> None:
         super().__init__(f, d)

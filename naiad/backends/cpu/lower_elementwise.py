@@ -1,4 +1,5 @@
-"""Arithmetic on scalars and vectors: one instruction an op where LLVM has it, guards where LLVM leaves a result undefined.
+"""Arithmetic on scalars and vectors: one instruction an op where LLVM has it, guards where LLVM leaves a result
+undefined.
 
 Shifts past the width give 0 (or the sign), division by zero gives 0 and never stops the process. f16, bf16 and f8 are
 computed in f32 and rounded, which for + - * / and sqrt is the same as rounding the exact result.
@@ -240,7 +241,8 @@ def to_whole(op: Operation, e: CpuEmitter) -> str:
 
 
 def whole(e: CpuEmitter, name: str, kind: Kind, value: str) -> str:
-    """floor, ceil, trunc or roundeven. Old libm has no roundeven, and calls nearbyint the same (rounding is never set)."""
+    """floor, ceil, trunc or roundeven. Old libm has no roundeven, and calls nearbyint the same (rounding is never
+    set)."""
     if name == "roundeven" and not e.target.has_rounding:
         name = "nearbyint"
     return e.intrinsic(name, kind.llvm, value)

@@ -1,7 +1,7 @@
 """Functions of a device library by their symbol, and inline assembly.
 
-The CPU answers to the names of CUDA's libdevice (`__nv_tanhf`, `__nv_clzll`) and to those of libm itself: ours where there is a
-vector formula, else libm a lane at a time.
+The CPU answers to the names of CUDA's libdevice (`__nv_tanhf`, `__nv_clzll`) and to those of libm itself: ours where
+there is a vector formula, else libm a lane at a time.
 """
 
 import re
@@ -23,8 +23,10 @@ rules = Rules()
 FORMULAS = libdevice_integer.RULES | libdevice_float.RULES
 ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven", "nearbyint": "roundeven"}
 INTRINSICS = {"sqrt": "sqrt", "fabs": "fabs", "copysign": "copysign", "fma": "fma", "round": "round"}
-LIBM = frozenset("acosh asinh atanh j0 j1 y0 y1 jn yn erfc lgamma tgamma logb nextafter hypot fmod remainder fdim atan2 cbrt "
-                 "ldexp scalbn ilogb exp10".split())  # fmt: skip
+LIBM = frozenset({
+    "acosh", "asinh", "atanh", "j0", "j1", "y0", "y1", "jn", "yn", "erfc", "lgamma", "tgamma", "logb", "nextafter",
+    "hypot", "fmod", "remainder", "fdim", "atan2", "cbrt", "ldexp", "scalbn", "ilogb", "exp10",
+})  # fmt: skip
 FAST = {"fast_sinf": "sinf", "fast_cosf": "cosf", "fast_tanf": "tanf", "fast_log2f": "log2f", "fast_logf": "logf",
         "fast_log10f": "log10f", "fast_expf": "expf", "fast_exp10f": "exp10f", "fast_powf": "powf"}  # fmt: skip
 OCML = re.compile(r"__ocml_(\w+)_f(32|64)")

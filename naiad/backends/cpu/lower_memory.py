@@ -1,8 +1,8 @@
 """Loads, stores, gathers, scatters, addresses and the arena.
 
-Lanes whose mask is false touch no memory. With a masked instruction that is the CPU's promise; elsewhere a full mask takes
-the plain access and any other a loop over its set lanes, in a helper outside of line. Scalar and gathered accesses under
-a mask are sent to a spare slot of the stack instead of being jumped over.
+Lanes whose mask is false touch no memory. With a masked instruction that is the CPU's promise; elsewhere a full mask
+takes the plain access and any other a loop over its set lanes, in a helper outside of line. Scalar and gathered
+accesses under a mask are sent to a spare slot of the stack instead of being jumped over.
 """
 
 from xdsl.ir import Operation, SSAValue
@@ -129,7 +129,8 @@ def define_masked_load(e: CpuEmitter, name: str, kind: Kind) -> None:
     set_lanes(f, kind, lane)
     result = f.load(kind.llvm, "%tile", 64)
     bits = f"i{kind.lanes} %bits"
-    e.module.define(kind.llvm, name, ["ptr %p", bits, f"{kind.llvm} %other"], f, f"ret {kind.llvm} {result}", "internal",
+    e.module.define(kind.llvm, name, ["ptr %p", bits, f"{kind.llvm} %other"], f, f"ret {kind.llvm} {result}",
+                    "internal",
                     e.target.function_attributes + " noinline")  # fmt: skip
 
 
@@ -149,8 +150,8 @@ def set_lanes(f: CpuEmitter, kind: Kind, lane) -> None:
 
 
 def strided_load(e: CpuEmitter, kind: Kind, pointer: str, mask: str | None, other: str | None, step: int) -> str:
-    """Lanes `step` elements apart. Steps of -1 and 2 without a mask are whole loads and a shuffle; they reach no byte that
-    does not lie between two lanes."""
+    """Lanes `step` elements apart. Steps of -1 and 2 without a mask are whole loads and a shuffle; they reach no byte
+    that does not lie between two lanes."""
     lanes = kind.lanes
     if mask is None and step == -1:
         first = e.gep(pointer, str(1 - lanes), kind.scalar)
@@ -252,7 +253,9 @@ def stream_store(e: CpuEmitter, kind: Kind, pointer: str, value: str, align: int
         return
     low = e.op(f"and i64 {e.op(f'ptrtoint ptr {pointer} to i64')}, {wanted - 1}")
     aligned = e.op(f"icmp eq i64 {low}, 0")
-    e.when(aligned, [], lambda: e.do(f"{plain}, align {wanted}{hint}") or [], lambda: e.do(f"{plain}, align {align}") or [])
+    e.when(
+        aligned, [], lambda: e.do(f"{plain}, align {wanted}{hint}") or [], lambda: e.do(f"{plain}, align {align}") or []
+    )
 
 
 def temporal(e: CpuEmitter) -> str:

@@ -1,10 +1,11 @@
 """ttc.sort: sorting networks over vectors, rows in place.
 
-Elements become integers that order as they should (floats by a change of the negative ones' bits, NaN as the largest), so
-that a comparison is one minimum and one maximum of two vectors. A row is seen as a matrix of v vectors, element number
-lane * v + vector: sorting the columns needs no shuffle at all, and of the merges after it only the steps between lanes do.
-A block of vectors is sorted in registers by Batcher's network; merges are bitonic, their first step comparing an element
-with its mirror image, so that everything ascends. A transposition brings the rows back into memory order.
+Elements become integers that order as they should (floats by a change of the negative ones' bits, NaN as the
+largest), so that a comparison is one minimum and one maximum of two vectors. A row is seen as a matrix of v vectors,
+element number lane * v + vector: sorting the columns needs no shuffle at all, and of the merges after it only the
+steps between lanes do. A block of vectors is sorted in registers by Batcher's network; merges are bitonic, their
+first step comparing an element with its mirror image, so that everything ascends. A transposition brings the rows
+back into memory order.
 """
 
 from collections.abc import Callable, Iterator
@@ -220,7 +221,8 @@ class Network:
         return value
 
     def lane_step(self, size: int) -> None:
-        """Blocks of `size` lanes: the mirror step, which pairs vector i with the i-th from the end, then the halving ones."""
+        """Blocks of `size` lanes: the mirror step, which pairs vector i with the i-th from the end, then the halving
+        ones."""
         f, turn = self.f, [lane ^ (size - 1) for lane in range(self.width)]
         lower = [lane < t for lane, t in enumerate(turn)]
         last = self.math("sub", self.count, "1")

@@ -63,7 +63,9 @@ def reduced(e: CpuEmitter, name: str, kind: Kind, value: str) -> str:
     if kind.is_small_float:
         return from_f32(e, kind.wide(0), reduced(e, name, kind.of("f32"), to_f32(e, kind, value)))
     if name in INTEGER_REDUCTIONS:
-        return e.call(kind.scalar, f"llvm.vector.reduce.{INTEGER_REDUCTIONS[name]}.{suffix(kind.llvm)}", (kind.llvm,), (value,))
+        return e.call(
+            kind.scalar, f"llvm.vector.reduce.{INTEGER_REDUCTIONS[name]}.{suffix(kind.llvm)}", (kind.llvm,), (value,)
+        )
     if name in ("addf", "mulf"):
         neutral = e.number_of(-0.0 if name == "addf" else 1.0, kind.wide(0))
         intrinsic = f"llvm.vector.reduce.f{name[:3]}.{suffix(kind.llvm)}"
@@ -72,7 +74,8 @@ def reduced(e: CpuEmitter, name: str, kind: Kind, value: str) -> str:
 
 
 def halved(e: CpuEmitter, name: str, kind: Kind, value: str) -> str:
-    """The two halves of the vector combined until one lane is left: LLVM's own fmax reduction takes five times as long."""
+    """The two halves of the vector combined until one lane is left: LLVM's own fmax reduction takes five times as
+    long."""
     lanes = kind.lanes
     while lanes > 1:
         half = kind.wide(lanes // 2)

@@ -1,8 +1,8 @@
 """exp, exp2, expm1, tanh, sinh, cosh on lanes of f32 and f64.
 
 The argument is split into n ln 2 + r with |r| <= ln 2 / 2; a polynomial gives e**r, and 2**n is put into the exponent.
-Coefficients for f32 are minimax fits of ours, those for f64 the Taylor series. Worst case: exp, exp2 1 ulp, expm1 1.5, tanh 1.5,
-sinh and cosh 2.5; see tests/backends/cpu/test_math.py.
+Coefficients for f32 are minimax fits of ours, those for f64 the Taylor series. Worst case: exp, exp2 1 ulp, expm1
+1.5, tanh 1.5, sinh and cosh 2.5; see tests/backends/cpu/test_math.py.
 """
 
 from math import factorial

@@ -1,7 +1,7 @@
 """Formulas over vectors: what the math functions are written in.
 
-A `Number` is an operand with its kind; `+ - * /` and comparisons write instructions, Python numbers become constants. So
-`x * x + 1.0` on lanes of f32 reads as what it computes.
+A `Number` is an operand with its kind; `+ - * /` and comparisons write instructions, Python numbers become constants.
+So `x * x + 1.0` on lanes of f32 reads as what it computes.
 """
 
 from collections.abc import Callable, Sequence
@@ -155,8 +155,8 @@ class Number:
         return total
 
     def nearest(self) -> tuple["Number", "Number"]:
-        """(the nearest whole number, the same as an integer) of a float that is not large: adding 1.5 * 2**mantissa puts
-        the integer into the low bits. NaN gives NaN and some integer."""
+        """(the nearest whole number, the same as an integer) of a float that is not large: adding 1.5 * 2**mantissa
+        puts the integer into the low bits. NaN gives NaN and some integer."""
         magic = 12582912.0 if self.kind.bits == 32 else 6755399441055744.0
         moved = self + magic
         return moved - magic, moved.bits - moved.like(magic).bits
@@ -175,7 +175,8 @@ def power_of_two(n: Number) -> Number:
 
 
 def scaled(y: Number, n: Number, whole: Number) -> Number:
-    """y * 2**n with one rounding, subnormal or infinite where that is the result. n: the integer, whole: it as a float."""
+    """y * 2**n with one rounding, subnormal or infinite where that is the result. n: the integer, whole: it as a
+    float."""
     e, size = y.e, y.kind.lanes * y.kind.bits
     if e.target.has_avx512 and size in (128, 256, 512):
         letter = "ps" if y.kind.bits == 32 else "pd"

@@ -1,4 +1,6 @@
-"""Functions of libm on vectors, a lane at a time, in a helper outside of line so that its many registers stay unspilled."""
+"""Functions of libm on vectors, a lane at a time, in a helper outside of line so that its many registers stay
+unspilled.
+"""
 
 from collections.abc import Sequence
 
@@ -6,15 +8,20 @@ from naiad.backends.cpu.kinds import Kind
 from naiad.backends.cpu.writer import CpuEmitter
 
 
-def by_lanes(e: CpuEmitter, symbol: str, kind: Kind, operands: Sequence[str], kinds: Sequence[Kind] | None = None) -> str:
-    """The C function `symbol` on each lane; `kinds` of the operands where they are not `kind`, which is the result's."""
+def by_lanes(
+    e: CpuEmitter, symbol: str, kind: Kind, operands: Sequence[str], kinds: Sequence[Kind] | None = None
+) -> str:
+    """The C function `symbol` on each lane; `kinds` of the operands where they are not `kind`, which is the
+    result's."""
     kinds = kinds or [kind] * len(operands)
     if not kind.lanes:
         return e.call(kind.llvm, symbol, [k.llvm for k in kinds], operands)
     spelled = "_".join(k.element for k in kinds)
     helper = e.module.once(f"naiad_each_{symbol}_{kind.element}_{spelled}_{kind.lanes}",
                            lambda name: define(e, name, symbol, kind, kinds))  # fmt: skip
-    return e.op(f"call {kind.llvm} {helper}({', '.join(f'{k.llvm} {x}' for k, x in zip(kinds, operands, strict=True))})")
+    return e.op(
+        f"call {kind.llvm} {helper}({', '.join(f'{k.llvm} {x}' for k, x in zip(kinds, operands, strict=True))})"
+    )
 
 
 def define(e: CpuEmitter, name: str, symbol: str, kind: Kind, kinds: Sequence[Kind]) -> None:

@@ -1,7 +1,7 @@
 """log, log2, log10, log1p and pow on lanes of f32, log and log2 on lanes of f64.
 
-x = 2**k m with m between sqrt(1/2) and sqrt(2). f32: a polynomial of m - 1; f64: the series of atanh. Worst case 1 ulp (log1p 1.5);
-pow runs in f64 and is rounded once.
+x = 2**k m with m between sqrt(1/2) and sqrt(2). f32: a polynomial of m - 1; f64: the series of atanh. Worst case 1
+ulp (log1p 1.5); pow runs in f64 and is rounded once.
 """
 
 from dataclasses import dataclass
@@ -119,7 +119,8 @@ def log1p(x: Number) -> Number:
 
 # log2 and exp2 for pow: a relative error of 2**-36 is enough for 24 bits of result
 POW_LOG = tuple(2.0 / LN2 / (2 * n + 1) for n in range(8))
-POW_EXP = (1.0, 0.6931471805599453, 0.24022650695910072, 0.05550410866482158, 0.009618129107628477, 0.0013333558146428443,
+POW_EXP = (1.0, 0.6931471805599453, 0.24022650695910072, 0.05550410866482158, 0.009618129107628477,
+0.0013333558146428443,
            0.00015403530393381608, 1.5252733804059841e-05, 1.3215486790144307e-06)  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """sin, cos, tan, erf, atan, asin, acos and rsqrt on lanes of f32; sin and cos on lanes of f64.
 
-Angles are brought to |r| <= pi/4 by subtracting a multiple of pi/2 in three parts, exact as far as `LIMIT`; a vector with a
-lane beyond that goes to libm, lane by lane. Worst case: sin, cos 1.5 ulp, tan 3, erf 1.5, atan 1.5, asin and acos 2.5, rsqrt 1.5.
+Angles are brought to |r| <= pi/4 by subtracting a multiple of pi/2 in three parts, exact as far as `LIMIT`; a vector
+with a lane beyond that goes to libm, lane by lane. Worst case: sin, cos 1.5 ulp, tan 3, erf 1.5, atan 1.5, asin and
+acos 2.5, rsqrt 1.5.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
 """Which register microkernel a product of tiles gets, and how its operands must lie in memory.
 
-A: rows of `a_type`, unit stride along k. B: `b_type` in panels [n / nr][k / pack][nr][pack]: a panel is `nr` columns wide,
-and `pack` elements that follow each other along k lie side by side, as the dot product instructions want them. So element
-(k, n) of B is at ((n // nr) * (k_size // pack) + k // pack) * nr * pack + (n % nr) * pack + k % pack.
+A: rows of `a_type`, unit stride along k. B: `b_type` in panels [n / nr][k / pack][nr][pack]: a panel is `nr` columns
+wide, and `pack` elements that follow each other along k lie side by side, as the dot product instructions want them.
+So element (k, n) of B is at ((n // nr) * (k_size // pack) + k // pack) * nr * pack + (n % nr) * pack + k % pack.
 
-What a CPU multiplies natively decides the types: f16 goes as f32, f8 as bf16 or f32, bf16 and i8 as themselves where there
-are instructions for them (AMX tiles, vdpbf16ps, vpdpbusd, sdot), else as f32, and i16 pairs or i32.
+What a CPU multiplies natively decides the types: f16 goes as f32, f8 as bf16 or f32, bf16 and i8 as themselves where
+there are instructions for them (AMX tiles, vdpbf16ps, vpdpbusd, sdot), else as f32, and i16 pairs or i32.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ from naiad.backends.cpu.target import CpuTarget
 
 @dataclass(frozen=True)
 class DotPlan:
-    """method: "fma" a vector times a scalar a step; "bf16", "int8", "pairs" dot products of 2, 4, 2 elements; "amx" tiles.
+    """method: "fma" a vector times a scalar a step; "bf16", "int8", "pairs" dot products of 2, 4, 2 elements; "amx"
+    tiles.
 
     mr, nr: rows and columns of the block kept in registers; they divide m and n.
     """
@@ -34,8 +35,11 @@ class DotPlan:
 
 
 @cache
-def dot_plan(target: CpuTarget, m: int, n: int, k: int, a_elem: Attribute, b_elem: Attribute, acc_elem: Attribute) -> DotPlan:
-    """The plan for acc[m][n] += a[m][k] b[k][n], m, n and k powers of two; given the plan's own types it gives the same."""
+def dot_plan(
+    target: CpuTarget, m: int, n: int, k: int, a_elem: Attribute, b_elem: Attribute, acc_elem: Attribute
+) -> DotPlan:
+    """The plan for acc[m][n] += a[m][k] b[k][n], m, n and k powers of two; given the plan's own types it gives the
+    same."""
     method, pack, a_type, b_type = choose(target, k, a_elem, b_elem, acc_elem)
     if method == "amx":
         return DotPlan(method, min(m, 32), min(n, 32), pack, a_type, b_type)
@@ -47,7 +51,9 @@ def dot_plan(target: CpuTarget, m: int, n: int, k: int, a_elem: Attribute, b_ele
     return DotPlan(method, min(m, rows), nr, pack, a_type, b_type)
 
 
-def choose(target: CpuTarget, k: int, a: Attribute, b: Attribute, acc: Attribute) -> tuple[str, int, Attribute, Attribute]:
+def choose(
+    target: CpuTarget, k: int, a: Attribute, b: Attribute, acc: Attribute
+) -> tuple[str, int, Attribute, Attribute]:
     """(method, pack, type of A, type of B) by the types alone."""
     if acc in (f64, i64):
         return "fma", 1, acc, acc

@@ -149,7 +149,9 @@ def machine_of(name: str) -> Machine:
 class Compiled:
     """A kernel that can be called with numpy arrays and numbers."""
 
-    def __init__(self, module_or_text: ModuleOp | str, target: CpuTarget, machine: Machine, name: str = "kernel") -> None:
+    def __init__(
+        self, module_or_text: ModuleOp | str, target: CpuTarget, machine: Machine, name: str = "kernel"
+    ) -> None:
         self.text = module_or_text if isinstance(module_or_text, str) else lower(module_or_text, target)
         self.image = load(object_code(self.text, machine), [name])
         self.address = self.image.address(name)
@@ -165,7 +167,9 @@ class Compiled:
             data = argument.ctypes.data if isinstance(argument, np.ndarray) and argument.ndim else argument
             data = np.asarray(data)
             data = data.astype(np.int64) if data.dtype.kind == "i" else data
-            slots.view(np.uint8)[8 * (4 + n) : 8 * (4 + n) + data.dtype.itemsize] = np.frombuffer(data.tobytes(), np.uint8)
+            slots.view(np.uint8)[8 * (4 + n) : 8 * (4 + n) + data.dtype.itemsize] = np.frombuffer(
+                data.tobytes(), np.uint8
+            )
         last = int(np.prod(sizes)) if end is None else end
         self.function(begin, last, slots.ctypes.data)
         return int(status[0])

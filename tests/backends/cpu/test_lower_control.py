@@ -19,7 +19,9 @@ def add_program() -> Program:
 
     def body(i):
         offset = p.op("arith.addi", base, p.op("arith.trunci", i, type="i32"), type="i32")
-        lanes = p.op("arith.addi", p.op("ttc.splat", offset, type="16xi32"), p.op("ttc.iota", type="16xi32"), type="16xi32")
+        lanes = p.op(
+            "arith.addi", p.op("ttc.splat", offset, type="16xi32"), p.op("ttc.iota", type="16xi32"), type="16xi32"
+        )
         mask = p.op("arith.cmpi", lanes, limit, type="16xi1", predicate="slt")
         value = p.load(p.at(x, offset), "16xf32", mask)
         p.store(p.at(y, offset), p.op("arith.addf", value, added, type="16xf32"), mask)
@@ -98,7 +100,9 @@ def test_while_counts_the_steps_of_collatz():
         odd = p.op("arith.trunci", n, type="i1")
         following = p.op("arith.select", odd, more, half, type="i32")
         p.op("scf.yield", following, p.op("arith.addi", steps, p.const(1, "i32"), type="i32"))
-    _, count = p.op("scf.while", p.args[1], p.const(0, "i32"), type=["i32", "i32"], regions=[Region(before), Region(after)])
+    _, count = p.op(
+        "scf.while", p.args[1], p.const(0, "i32"), type=["i32", "i32"], regions=[Region(before), Region(after)]
+    )
     p.store(p.args[0], count)
     out = np.zeros(1, np.int32)
     compiled(p)(out, 27)

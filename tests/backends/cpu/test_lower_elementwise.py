@@ -11,9 +11,9 @@ LANES = 16
 INTEGERS = ("i8", "i16", "i32", "i64")
 FLOATS = ("f16", "bf16", "f32", "f64")
 SMALL = ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
-BINARY_INTEGER = ("addi subi muli andi ori xori shli shrsi shrui maxsi maxui minsi minui divsi divui remsi remui "
-                  "floordivsi ceildivsi ceildivui").split()  # fmt: skip
-BINARY_FLOAT = "addf subf mulf divf remf maxnumf minnumf maximumf minimumf".split()
+BINARY_INTEGER = ["addi", "subi", "muli", "andi", "ori", "xori", "shli", "shrsi", "shrui", "maxsi", "maxui", "minsi",
+                  "minui", "divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui"]  # fmt: skip
+BINARY_FLOAT = ["addf", "subf", "mulf", "divf", "remf", "maxnumf", "minnumf", "maximumf", "minimumf"]
 
 
 def run(cpu, build, arrays, out_type, lanes=LANES):

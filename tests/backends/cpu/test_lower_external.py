@@ -23,7 +23,10 @@ def call(symbol, types, result, arrays, lanes=16):
     def body(i):
         values = [p.load(p.at(a, i), shape + t) for a, t in zip(p.args, types, strict=False)]
         names = {k: StringAttr(v) for k, v in (("libname", ""), ("libpath", ""), ("symbol", symbol))}
-        p.store(p.at(p.args[-1], i), p.op("tt.extern_elementwise", *values, type=shape + result, pure=BoolAttr.from_bool(True), **names))
+        p.store(
+            p.at(p.args[-1], i),
+            p.op("tt.extern_elementwise", *values, type=shape + result, pure=BoolAttr.from_bool(True), **names),
+        )
 
     p.loop(0, len(arrays[0]), max(lanes, 1), [], body)
     out = np.zeros(len(arrays[0]), DTYPES[result])
@@ -38,10 +41,16 @@ REFERENCES = {
     "erfinv": special.erfinv, "erfc": special.erfc, "erfcx": special.erfcx, "erfcinv": special.erfcinv,
     "normcdf": special.ndtr, "normcdfinv": special.ndtri, "lgamma": special.gammaln, "tgamma": special.gamma,
     "hypot": np.hypot, "rhypot": lambda x, y: 1 / np.hypot(x, y), "fmod": np.fmod, "atan2": np.arctan2,
-    "norm3d": lambda x, y, z: np.sqrt(x * x + y * y + z * z), "rint": np.rint, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "fdim": lambda x, y: np.maximum(x - y, 0), "pow": np.power,
+    "norm3d": lambda x, y, z: np.sqrt(x * x + y * y + z * z), "rint": np.rint, "tanh": np.tanh, "rsqrt": lambda x: 1 /
+    np.sqrt(x), "fdim": lambda x, y: np.maximum(x - y, 0), "pow": np.power,
 }  # fmt: skip
-RANGES = {"acosh": (1, 9), "atanh": (-0.9, 0.9), "erfinv": (-0.999, 0.999), "erfcinv": (1e-6, 1.999), "normcdfinv": (1e-6, 0.999)}
+RANGES = {
+    "acosh": (1, 9),
+    "atanh": (-0.9, 0.9),
+    "erfinv": (-0.999, 0.999),
+    "erfcinv": (1e-6, 1.999),
+    "normcdfinv": (1e-6, 0.999),
+}
 
 
 @pytest.mark.parametrize("type", ["f32", "f64"])
@@ -96,9 +105,13 @@ def test_integer_functions():
     assert np.array_equal(call("__nv_clz", ["i32"], "i32", [a]), [32 - int(x).bit_length() for x in u])
     assert np.array_equal(call("__nv_ffs", ["i32"], "i32", [a]), [(int(x) & -int(x)).bit_length() for x in u])
     assert np.array_equal(call("__nv_mulhi", i2, "i32", [a, b]), (wide * b) >> 32)
-    assert np.array_equal(call("__nv_umulhi", i2, "i32", [a, b]).view(np.uint32), ((u.astype(object) * v) >> 32).astype(np.uint32))
+    assert np.array_equal(
+        call("__nv_umulhi", i2, "i32", [a, b]).view(np.uint32), ((u.astype(object) * v) >> 32).astype(np.uint32)
+    )
     assert np.array_equal(call("__nv_hadd", i2, "i32", [a, b]), (wide + b) >> 1)
-    assert np.array_equal(call("__nv_brev", ["i32"], "i32", [a]).view(np.uint32), [int(f"{x:032b}"[::-1], 2) for x in u])
+    assert np.array_equal(
+        call("__nv_brev", ["i32"], "i32", [a]).view(np.uint32), [int(f"{x:032b}"[::-1], 2) for x in u]
+    )
     assert np.array_equal(call("__nv_abs", ["i32"], "i32", [a]), np.abs(a))
     bytes_of = lambda x, y: [*int(x).to_bytes(4, "little"), *int(y).to_bytes(4, "little")]  # noqa: E731
     s = np.full(64, 0x7415, np.int32)
@@ -120,7 +133,8 @@ def test_inline_assembly():
         p = Program(f"*{type}", f"*{type}")
         shape = f"{lanes}x{type}" if lanes else type
         y = p.op("tt.elementwise_inline_asm", p.load(p.args[0], shape), type=shape, asm_string=StringAttr(text),
-                 constraints=StringAttr("=r,r"), packed_element=int_attr(pack), pure=BoolAttr.from_bool(True))  # fmt: skip
+                 constraints=StringAttr("=r,r"), packed_element=int_attr(pack),
+                 pure=BoolAttr.from_bool(True))  # fmt: skip
         p.store(p.args[1], y)
         x = np.arange(max(lanes, 1), dtype=DTYPES[type])
         out = np.zeros_like(x)

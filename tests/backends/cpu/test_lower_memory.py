@@ -15,7 +15,7 @@ ELEMENTS = ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "f8E4M
 
 def random_of(type, n, seed=0):
     dtype = DTYPES[type]
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.random.default_rng(seed).random(n) < 0.5
     return np.random.default_rng(seed).integers(0, 120, n * dtype.itemsize, dtype=np.uint8).view(dtype)
 
@@ -50,8 +50,8 @@ def test_masked_lanes_touch_no_memory(cpu, type):
     kernel = compiled(masked_copy(type, lanes), cpu)
     for n in (1, 7, 15, 16):
         source = random_of(type, n, n)
-        keep_x, x = guarded(source)
-        keep_y, y = guarded(np.zeros_like(source))
+        _keep_x, x = guarded(source)
+        _keep_y, y = guarded(np.zeros_like(source))
         kernel(x, y, np.int32(n))
         assert y.tobytes() == source.tobytes()
     kernel(0, 0, np.int32(0))  # null pointers, no lane
@@ -82,7 +82,7 @@ def test_strided_load_and_store(cpu, step, type):
         p.store(p.args[2], value, mask, step=step)
         flags = np.array([1, 0, 1, 1, 0, 0, 0, 0], bool) if use_mask else np.ones(lanes, bool)
         span = random_of(type, (lanes - 1) * abs(step) + 1, 3)
-        keep, view = guarded(span, at_end=step > 0)
+        _keep, view = guarded(span, at_end=step > 0)
         start = 0 if step > 0 else len(span) - 1
         out, scattered = np.zeros(lanes, dtype), np.zeros(len(span), dtype)
         kernel = compiled(p, cpu)

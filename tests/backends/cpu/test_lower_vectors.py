@@ -24,7 +24,9 @@ def test_reductions(cpu, type):
         p = Program(f"*{type}", f"*{type}")
         p.store(p.args[1], p.op("ttc.reduce", p.load(p.args[0], f"16x{type}"), type=type, kind=name))
         kernel = compiled(p, cpu)
-        inputs = [x] if type[0] == "i" or "m" not in name[:3] else [x, np.where(np.arange(16) == 3, np.nan, x).astype(dtype)]
+        inputs = (
+            [x] if type[0] == "i" or "m" not in name[:3] else [x, np.where(np.arange(16) == 3, np.nan, x).astype(dtype)]
+        )
         for values in inputs:
             out = np.zeros(1, dtype)
             kernel(values, out)
@@ -101,8 +103,9 @@ from naiad.ir.base import int_attr, segments
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, UnitAttr, i64
 p = Program("f32", "i32", "f16")
 def show(value, number, **more):
-    p.op("ttc.print", p.const(7, "index"), p.const(3, "index"), value, prefix=StringAttr(" v: "), operand_number=int_attr(number, 64),
-         operand_count=int_attr(2, 64), shape=DenseArrayBase.from_list(i64, [128, 4]), operandSegmentSizes=segments(0, 2, 1), **more)
+    p.op("ttc.print", p.const(7, "index"), p.const(3, "index"), value, prefix=StringAttr(" v: "),
+         operand_number=int_attr(number, 64), operand_count=int_attr(2, 64),
+         shape=DenseArrayBase.from_list(i64, [128, 4]), operandSegmentSizes=segments(0, 2, 1), **more)
 show(p.args[0], 0)
 show(p.args[1], 1, signed=UnitAttr())
 show(p.args[1], 1, hex=UnitAttr())

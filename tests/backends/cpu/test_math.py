@@ -14,8 +14,9 @@ from naiad.ir.evaluate import DTYPES
 RUNNABLE = ("x86-64", "x86-64-v3", "host")
 COUNT = 1 << 15
 INF, NAN = math.inf, math.nan
-SPECIAL = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 1e-40, -1e-40, 1e-45, 3e38, -3e38, 88.7, 89.0, -87.4, -103.9, -104.1, 0.5, 2.0,
-           1e-8, 1.5707964, 3.1415927, 100.0, -100.0, 0.9999999, 1.0000001, 1e10, -1e10, 1e30, 127.5, 128.0, -126.5]  # fmt: skip
+SPECIAL = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 1e-40, -1e-40, 1e-45, 3e38, -3e38, 88.7, 89.0, -87.4, -103.9, -104.1,
+           0.5, 2.0, 1e-8, 1.5707964, 3.1415927, 100.0, -100.0, 0.9999999, 1.0000001, 1e10, -1e10, 1e30, 127.5, 128.0,
+           -126.5]  # fmt: skip
 erf = np.vectorize(math.erf, otypes=[np.float64])
 # name -> (reference, range of arguments, worst ulp with fma, worst ulp without)
 F32 = {
@@ -23,12 +24,13 @@ F32 = {
     "expm1": (np.expm1, (-20, 89), 1.6, 2.2), "tanh": (np.tanh, (-10, 10), 1.6, 2.0),
     "sinh": (np.sinh, (-90, 90), 2.5, 2.6), "cosh": (np.cosh, (-90, 90), 2.5, 2.6),
     "log": (np.log, (0, 10), 1.1, 1.6), "log2": (np.log2, (0, 10), 1.1, 1.6), "log10": (np.log10, (0, 10), 1.2, 2.0),
-    "log1p": (np.log1p, (-1, 10), 1.6, 2.0), "sin": (np.sin, (-100, 100), 1.6, 1.6), "cos": (np.cos, (-100, 100), 1.6, 1.6),
-    "tan": (np.tan, (-100, 100), 3.1, 3.5), "erf": (erf, (-4.5, 4.5), 1.6, 2.0), "atan": (np.arctan, (-20, 20), 1.6, 2.0),
-    "asin": (np.arcsin, (-1, 1), 2.5, 2.6), "acos": (np.arccos, (-1, 1), 2.5, 2.6),
-    "rsqrt": (lambda x: 1 / np.sqrt(x), (0, 100), 1.5, 1.5),
+    "log1p": (np.log1p, (-1, 10), 1.6, 2.0), "sin": (np.sin, (-100, 100), 1.6, 1.6), "cos": (np.cos, (-100, 100), 1.6,
+    1.6), "tan": (np.tan, (-100, 100), 3.1, 3.5), "erf": (erf, (-4.5, 4.5), 1.6, 2.0), "atan": (np.arctan, (-20, 20),
+    1.6, 2.0), "asin": (np.arcsin, (-1, 1), 2.5, 2.6), "acos": (np.arccos, (-1, 1), 2.5, 2.6), "rsqrt": (lambda x: 1 /
+    np.sqrt(x), (0, 100), 1.5, 1.5),
 }  # fmt: skip
-F64 = {"exp": (np.exp, (-745, 710)), "exp2": (np.exp2, (-1070, 1024)), "log": (np.log, (0, 10)), "log2": (np.log2, (0, 10)),
+F64 = {"exp": (np.exp, (-745, 710)), "exp2": (np.exp2, (-1070, 1024)), "log": (np.log, (0, 10)), "log2": (np.log2, (0,
+10)),
        "expm1": (np.expm1, (-20, 700)), "tanh": (np.tanh, (-20, 20)), "sin": (np.sin, (-1000, 1000)),
        "cos": (np.cos, (-1000, 1000)), "rsqrt": (lambda x: 1 / np.sqrt(x), (0, 100))}  # fmt: skip
 
@@ -104,7 +106,9 @@ def test_f64_functions(cpu, name):
 @pytest.mark.parametrize("cpu", RUNNABLE)
 def test_sin_and_cos_of_large_angles(cpu):
     rng = np.random.default_rng(1)
-    x = np.concatenate([rng.uniform(-1e5, 1e5, 4096), 10 ** rng.uniform(4, 38, 4096), np.arange(1, 4097) * (math.pi / 2)])
+    x = np.concatenate(
+        [rng.uniform(-1e5, 1e5, 4096), 10 ** rng.uniform(4, 38, 4096), np.arange(1, 4097) * (math.pi / 2)]
+    )
     x = x.astype(np.float32)
     for name, reference in (("sin", np.sin), ("cos", np.cos), ("tan", np.tan)):
         got = evaluate(cpu, name, "f32", [x])

@@ -12,7 +12,17 @@ from naiad.ir.base import int_attr
 from naiad.ir.evaluate import DTYPES
 
 RUNNABLE = ("x86-64", "x86-64-v3", "x86-64-v4", "host")
-SHAPES = [(1, 1, 1), (2, 4, 2), (1, 64, 16), (64, 1, 8), (16, 16, 16), (4, 128, 4), (32, 8, 64), (64, 64, 32), (16, 32, 128)]
+SHAPES = [
+    (1, 1, 1),
+    (2, 4, 2),
+    (1, 64, 16),
+    (64, 1, 8),
+    (16, 16, 16),
+    (4, 128, 4),
+    (32, 8, 64),
+    (64, 64, 32),
+    (16, 32, 128),
+]
 SOURCES = {"f32": "f32", "f64": "f64", "bf16": "f32", "f16": "f32", "i8": "i32"}
 
 
@@ -49,7 +59,9 @@ def test_packed_products(cpu, source):
     for m, n, k in SHAPES:
         plan = dot_plan(target_of(cpu), m, n, k, type_of(source), type_of(source), type_of(acc))
         a_type, b_type = plan.a_type.name, plan.b_type.name
-        a_type, b_type = (t if t != "integer_type" else f"i{x.width.data}" for t, x in ((a_type, plan.a_type), (b_type, plan.b_type)))
+        a_type, b_type = (
+            t if t != "integer_type" else f"i{x.width.data}" for t, x in ((a_type, plan.a_type), (b_type, plan.b_type))
+        )
         a, b = rng.integers(-8, 9, (m, k + 3)), rng.integers(-8, 9, (k, n))
         c = aligned(rng.integers(-50, 50, (m, n)).astype(DTYPES[acc]))
         left, right = aligned(a.astype(DTYPES[a_type])), aligned(pack(b.astype(DTYPES[b_type]), plan))
@@ -65,7 +77,10 @@ def test_unpacked_products(cpu, source):
     rng = np.random.default_rng(1)
     acc = SOURCES[source]
     for m, n, k in SHAPES:
-        a, b = rng.integers(-8, 9, (m, k)).astype(DTYPES[source]), rng.integers(-8, 9, (k, n + 5)).astype(DTYPES[source])
+        a, b = (
+            rng.integers(-8, 9, (m, k)).astype(DTYPES[source]),
+            rng.integers(-8, 9, (k, n + 5)).astype(DTYPES[source]),
+        )
         c = aligned(rng.integers(-50, 50, (m, n)).astype(DTYPES[acc]))
         want = a.astype(np.float64) @ b[:, :n].astype(np.float64) + c
         compiled(dot_program(source, source, acc, m, n, k), cpu)(a, b, c, k, n + 5)
