@@ -24,7 +24,10 @@ class RegisterMove:
 
 @dataclass(frozen=True)
 class ShuffleMove:
-    """Each register of the target comes from another lane of the warp. `source`: target place -> source place."""
+    """Each register of the target comes from a lane of the same warp. `source`: target place -> source place.
+
+    Of at most two registers, which one may depend on the thread.
+    """
 
     source: LinearLayout
 
@@ -95,11 +98,12 @@ def plan(source: LinearLayout, target: LinearLayout, width: int, lanes: int = 32
     if not _depends_only_on(move, "block"):
         raise ValueError("a conversion between the CTAs of a cluster is not supported")
     if _depends_only_on(move, "warp"):
-        if _depends_only_on(move, "lane"):
+        threads = move.bases("lane") + move.bases("warp")
+        chosen = {r for c in threads if (r := move.outs.unpack(c)["register"])}
+        if not chosen and _depends_only_on(move, "lane"):
             registers = move.ins.width["register"]
             return RegisterMove(tuple(move(register=r)["register"] for r in range(1 << registers)))
-        chosen = sum(1 for c in move.bases("lane") if move.outs.unpack(c)["register"])
-        if chosen <= 1:
+        if len(chosen) <= 1:
             return ShuffleMove(move)
     return scratch(source, target, width, _depends_only_on(move, "warp"))
 

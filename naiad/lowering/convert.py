@@ -4,7 +4,7 @@
 plans it. Shapes do not matter: two layouts with the same packed (row-major) outputs describe the same tile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation
 
@@ -42,9 +42,9 @@ def move(e: Threads, registers: Sequence[str], source: LinearLayout, target: Lin
 
 def shuffle(e: Threads, registers: Sequence[str], places: LinearLayout, type: str) -> list[str]:
     """Each target register from a lane that is a linear function of this lane; of two registers where the lane decides."""
-    lane_columns = [places.outs.unpack(c) for c in places.bases("lane")]
-    to_lane = tuple(c["lane"] for c in lane_columns)
-    to_register = tuple(c["register"] for c in lane_columns)
+    columns = [places.outs.unpack(c) for c in e.thread_columns(places)]
+    to_lane = tuple(c["lane"] for c in columns)
+    to_register = tuple(c["register"] for c in columns)
     choices = [0, *{c for c in to_register if c}]
     picked = sum(1 << i for i, c in enumerate(to_register) if c)
     out, memo = [], {}
@@ -64,20 +64,20 @@ def shuffle(e: Threads, registers: Sequence[str], places: LinearLayout, type: st
 
 
 def parity(e: Threads, mask: int) -> str:
-    """Whether an odd number of the bits `mask` of the lane are set."""
-    return e.hoisted(f"icmp ne i32 {e.of_thread(tuple(mask >> i & 1 for i in range(e.lane_bits)))}, 0")
+    """Whether an odd number of the bits `mask` of the thread's number are set."""
+    return e.hoisted(f"icmp ne i32 {e.of_thread(tuple(mask >> i & 1 for i in range(e.thread_bits)))}, 0")
 
 
 def shuffle_one(e: Threads, value: str, to_lane: gf2.Matrix, flip: int, type: str) -> str:
-    """`value` of the lane `to_lane` @ (this lane) ^ flip."""
-    if all(c == 1 << i for i, c in enumerate(to_lane)):
+    """`value` of the lane `to_lane` @ (this thread) ^ flip."""
+    if all(c == (1 << i if i < e.lane_bits else 0) for i, c in enumerate(to_lane)):
         return value if not flip else shuffled(e, value, type, lambda word: e.target.shuffle_xor(e, word, flip))
     base = e.of_thread(to_lane)
     lane = e.plus(base, to_lane, flip)
     return shuffled(e, value, type, lambda word: e.target.shuffle(e, word, lane))
 
 
-def shuffled(e: Threads, value: str, type: str, exchange) -> str:
+def shuffled(e: Threads, value: str, type: str, exchange: Callable[[str], str]) -> str:
     """A value of any width, exchanged in words of 32 bits."""
     n = width(type)
     whole = e.to_bits(value, type)

@@ -115,7 +115,10 @@ def test_plans_move_every_element(a: Blocked, b: Blocked, shape: tuple[int, int]
     assert move.compose(source).columns == target.columns
     match convert.plan(source, target, width):
         case convert.RegisterMove(registers):
-            assert all(source.packed(register=r) == target.packed(register=i) for i, r in enumerate(registers))
+            places = [(r, lane, warp) for r in range(len(registers)) for lane in (0, 1, 9, 30) for warp in (0, 3)]
+            for r, lane, warp in places:
+                here = source.packed(register=registers[r], lane=lane, warp=warp)
+                assert here == target.packed(register=r, lane=lane, warp=warp)
         case convert.SharedMove(offset, vec, _):
             assert offset.invertible and vec * width <= 128
 
