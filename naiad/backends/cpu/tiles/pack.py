@@ -17,6 +17,9 @@ from naiad.ir import ttc
 from naiad.ir.base import bits, element, int_attr, shape
 from naiad.ir.types import pointer
 
+VECTORS = 8
+"""Registers' worth of a row of B that are packed together."""
+
 
 def panels(tiles: Tiles, b: SSAValue, plan: DotPlan) -> Place:
     """B [k, n] in the panels that `plan` names; packed now."""
@@ -82,23 +85,32 @@ def _transpose(tiles: Tiles, columns: Matrix, base: SSAValue, sizes: tuple[int, 
 
 
 def _pack_rows(tiles: Tiles, b: SSAValue, at: At, ptr: SSAValue, plan: DotPlan) -> None:
-    """Lanes along n: `pack` rows of B are interleaved into each row of a panel."""
+    """Lanes along n: `pack` rows of B are interleaved into a row of each of several panels, so that rows are read whole."""
     w = tiles.w
     *batch, k, n = shape(b.type)
     base = w.move(ptr, batch_offset(tiles, at, batch, k * n))
     width = bits(plan.b_type) if element(b.type) == plan.b_type else 32
     count = min(plan.nr, tiles.target.vector_bytes * 8 // width)
-    with w.nest(), w.count(n // plan.nr) as panel, w.count(k // plan.pack) as row:
-        first = w.mul(row.index, w.index(plan.pack))
-        start = w.mul(panel.index, w.index(plan.nr))
-        place = w.mul(w.add(w.mul(panel.index, w.index(k // plan.pack)), row.index), w.index(plan.nr * plan.pack))
-        for v in range(plan.nr // count):
-            column = w.add(start, w.index(v * count))
-            here = along(w, column) if count > 1 else Uniform(column)
-            parts = [tiles.at(b, (*uniform(*at, w.add(first, w.index(i))), here), count) for i in range(plan.pack)]
-            vectors = [as_vector(w, convert(tiles, p, plan.b_type, count), count) for p in parts]
-            target = w.move(base, w.add(place, w.index(v * count * plan.pack)))
-            store_interleaved(tiles, target, vectors, count)
+    together = min(n // plan.nr, max(1, VECTORS // (plan.nr // count)))
+    with w.nest(), w.count(n // plan.nr, together) as group, w.count(k // plan.pack) as row:
+        for panel in range(together):
+            _pack_row(tiles, b, at, base, plan, (w.add(group.index, w.index(panel)), row.index, count))
+
+
+def _pack_row(
+    tiles: Tiles, b: SSAValue, at: At, base: SSAValue, plan: DotPlan, where: tuple[SSAValue, SSAValue, int]
+) -> None:
+    """One row of one panel."""
+    w, (panel, row, count) = tiles.w, where
+    rows = shape(b.type)[-2] // plan.pack
+    first, start = w.mul(row, w.index(plan.pack)), w.mul(panel, w.index(plan.nr))
+    place = w.mul(w.add(w.mul(panel, w.index(rows)), row), w.index(plan.nr * plan.pack))
+    for v in range(plan.nr // count):
+        column = w.add(start, w.index(v * count))
+        here = along(w, column) if count > 1 else Uniform(column)
+        parts = [tiles.at(b, (*uniform(*at, w.add(first, w.index(i))), here), count) for i in range(plan.pack)]
+        vectors = [as_vector(w, convert(tiles, p, plan.b_type, count), count) for p in parts]
+        store_interleaved(tiles, w.move(base, w.add(place, w.index(v * count * plan.pack))), vectors, count)
 
 
 def store_interleaved(tiles: Tiles, ptr: SSAValue, vectors: Sequence[SSAValue], count: int) -> None:

@@ -209,6 +209,9 @@ class Writer:
         x, y = self.constants.get(a), self.constants.get(b)
         if x == 1 or y == 1:
             return b if x == 1 else a
+        root, near = self.offsets.get(a, (a, 0))
+        if y is not None and near:  # (root + near) y = root y + near y, so that neighbours share the product
+            return self._past(self.integer("arith.muli", root, b), near * int(y))
         if x == 0 or y == 0:
             return self.index(0)
         if x is not None and y is not None:
