@@ -184,10 +184,21 @@ def call_function(e: Threads, name: str, kind: str, value: str) -> str:
     if kind in ("half", "bfloat"):
         wide = e.op(f"fpext {kind} {value} to float")
         return e.op(f"fptrunc float {call_function(e, name, 'float', wide)} to {kind}")
-    made = e.target.unary(e, name, kind, value)
-    if made is None:
-        raise NotImplementedError(f"math.{name} of {kind} on this target")
-    return made
+    return e.target.unary(e, name, kind, value)
+
+
+@rules.lower("math.powf", "math.atan2")
+def library_function(op: Operation, e: Threads) -> str | list[list[str]]:
+    """Functions of two floats, from the target's library; halves are computed in f32."""
+    kind, name = scalar_type(op.results[0]), {"powf": "pow", "atan2": "atan2"}[op.name.split(".")[1]]
+    if kind in ("float", "double"):
+        return each(op, e, lambda a, b: e.target.library(e, name, kind, a, b))
+
+    def write(a: str, b: str) -> str:
+        wide = [e.op(f"fpext {kind} {v} to float") for v in (a, b)]
+        return e.op(f"fptrunc float {e.target.library(e, name, 'float', *wide)} to {kind}")
+
+    return each(op, e, write)
 
 
 @rules.lower("math.absi")

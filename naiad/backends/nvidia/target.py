@@ -127,10 +127,15 @@ class Nvidia:
         [made] = asm(e, text, constraints + ",~{memory}", arguments, [kind])
         return made
 
-    def unary(self, e: Threads, name: str, type: str, value: str) -> str | None:
-        """A function of one f32 or f64; None if there is none."""
+    def unary(self, e: Threads, name: str, type: str, value: str) -> str:
+        """A function of one f32 or f64: our own where there is one, else that of libdevice."""
         rule = UNARY.get((name, type))
-        return rule(e, value) if rule is not None else None
+        return rule(e, value) if rule is not None else self.library(e, name, type, value)
+
+    def library(self, e: Threads, name: str, type: str, *values: str) -> str:
+        """A function of libdevice, which is linked in later."""
+        symbol = f"__nv_{name}{'f' if type == 'float' else ''}"
+        return e.call(type, symbol, (type,) * len(values), values)
 
     def divide(self, e: Threads, type: str, a: str, b: str) -> str:
         """a / b: f32 and halves within 2 ulp (div.full), f64 correctly rounded."""

@@ -5,6 +5,7 @@ import functools
 import llvmlite.binding as llvm
 
 from naiad.backends.nvidia.target import Nvidia
+from naiad.backends.nvidia.tools import ToolMissing, find_libdevice
 
 __all__ = ["ptx_text"]
 
@@ -24,6 +25,8 @@ def ptx_text(text: str, target: Nvidia) -> str:
     generator = machine(target.cpu, target.ptx_feature)
     module = llvm.parse_assembly(text)
     module.data_layout = str(generator.target_data)
+    if "@__nv_" in text:
+        link_device_library(module, generator)
     module.verify()
     optimize(module, generator)
     return generator.emit_assembly(module)
@@ -40,3 +43,29 @@ def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
 
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg", "aggressive_dce")
+
+
+def link_device_library(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
+    """Adds the functions of libdevice that a module calls; all that it does not call goes."""
+    path = find_libdevice()
+    if path is None:
+        raise ToolMissing("a function of libdevice is used, and libdevice.10.bc was not found: pip install "
+                          "nvidia-cuda-nvcc, or set TRITON_LIBDEVICE_PATH to it")  # fmt: skip
+    own = {f.name for f in module.functions if not f.is_declaration}
+    library = llvm.parse_bitcode(_bytes(path))
+    library.triple, library.data_layout = TRIPLE, module.data_layout
+    module.link_in(library)
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name not in own:
+            value.linkage = "internal"
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_global_dead_code_eliminate_pass()
+    manager.add_always_inliner_pass()
+    manager.add_global_dead_code_eliminate_pass()
+    manager.run(module, llvm.create_pass_builder(generator, llvm.create_pipeline_tuning_options(speed_level=1)))
+
+
+@functools.cache
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib.util
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ from naiad.errors import PTXASError
 if TYPE_CHECKING:
     from naiad.backends.nvidia.target import Nvidia
 
-__all__ = ["ToolMissing", "assemble", "disassemble", "find_ptxas", "ptxas_version"]
+__all__ = ["ToolMissing", "assemble", "disassemble", "find_libdevice", "find_ptxas", "ptxas_version"]
 
 
 class ToolMissing(RuntimeError):
@@ -42,6 +43,24 @@ def _find(is_blackwell: bool, *environment: str | None) -> str | None:
     except RuntimeError:
         home = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas")
         return home if os.access(home, os.X_OK) else None
+
+
+def find_libdevice() -> str | None:
+    """The path of libdevice.10.bc: TRITON_LIBDEVICE_PATH, NVIDIA's wheels, the CUDA toolkit; None if there is none."""
+    given = os.environ.get("TRITON_LIBDEVICE_PATH")
+    return given if given and os.path.exists(given) else _installed_libdevice()
+
+
+@functools.cache
+def _installed_libdevice() -> str | None:
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    spec = importlib.util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        homes += [os.path.join(place, name) for name in ("cu13", "cuda_nvcc")]
+    if (path := find_ptxas()) is not None:
+        homes.append(os.path.dirname(os.path.dirname(path)))
+    found = [os.path.join(home, "nvvm", "libdevice", "libdevice.10.bc") for home in homes if home]
+    return next((path for path in found if os.path.exists(path)), None)
 
 
 @functools.cache

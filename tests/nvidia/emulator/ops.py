@@ -44,7 +44,7 @@ def raw(block: Block, operand: str) -> np.ndarray:
         return np.full(n, int(operand.rstrip("U"), 16), np.uint64)
     if re.match(r"^-?\d+$", operand):
         return np.full(n, int(operand) & 0xFFFFFFFFFFFFFFFF, np.uint64)
-    if re.match(r"^(text|table|\w*param)\w*$|^__local_depot", operand):  # the address of a constant or of the stack
+    if re.match(r"^(text|table|param|__cudart|__local_depot|%SP)[\w$]*$", operand):  # the address of a constant or of the stack
         return np.full(n, 1 << 40, np.uint64)
     if operand in ("true", "false"):
         return np.full(n, operand == "true")
