@@ -10,7 +10,7 @@ import numpy as np
 
 from naiad.errors import InterpreterError
 from naiad.language.types import dtype
-from naiad.runtime.interpreter.tiles import Tile
+from naiad.runtime.interpreter.tiles import Rule, Tile
 
 _C_TYPES = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int32": ctypes.c_int32, "int64": ctypes.c_int64}
 
@@ -25,10 +25,13 @@ def _function(symbol: str, result: str, arguments: tuple[str, ...]) -> Callable[
 
 
 def external(builder: Any, operands: Sequence[Tile], type: dtype, *, symbol: str, **attributes: Any) -> Tile:
-    """`symbol` of libm on each element."""
-    element = builder.element(type)
-    function = _function(symbol, element.name, tuple(tile.dtype.name for tile in operands))
-    return np.asarray(np.vectorize(function, otypes=[element])(*operands))
+    """`symbol` of libm on each element. Of a function of floats (sinf) that of doubles, rounded once."""
+    element, types = builder.element(type), [tile.dtype.name for tile in operands]
+    if symbol.endswith("f") and "float32" in (element.name, *types):
+        symbol, types = symbol[:-1], ["float64" if name == "float32" else name for name in types]
+    computed = np.dtype(np.float64) if element == np.float32 else element
+    function = _function(symbol, computed.name, tuple(types))
+    return np.asarray(np.vectorize(function, otypes=[computed])(*operands)).astype(element)
 
 
-RULES = {"tt.extern_elementwise": external}
+RULES: dict[str, Rule] = {"tt.extern_elementwise": external}
