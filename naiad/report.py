@@ -44,7 +44,7 @@ class Mark:
         """Runs every benchmark. save_path: a folder for csv files and plots. return_df: give the tables (pandas)."""
         single = isinstance(self.benchmarks, Benchmark)
         tables = []
-        for bench in [self.benchmarks] if single else self.benchmarks:  # type: ignore[list-item, union-attr]
+        for bench in _all(self.benchmarks):
             table = self._table(bench, kwargs)
             if print_data:
                 print(f"{bench.plot_name}:\n{text_of(table)}")
@@ -72,6 +72,10 @@ class Mark:
             ]
             rows.append([*sizes, *(value[0] if isinstance(value, tuple) else value for value in values)])
         return rows
+
+
+def _all(benchmarks: Benchmark | Sequence[Benchmark]) -> Sequence[Benchmark]:
+    return [benchmarks] if isinstance(benchmarks, Benchmark) else benchmarks
 
 
 def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:

@@ -23,7 +23,8 @@ def _summary(times: list[float], quantiles: Sequence[float] | None, mode: str) -
         return values[0] if len(values) == 1 else values
     if mode == "all":
         return times
-    return {"min": min, "max": max, "mean": statistics.fmean, "median": statistics.median}[mode](times)
+    statistic: Any = {"min": min, "max": max, "mean": statistics.fmean, "median": statistics.median}[mode]
+    return statistic(times)
 
 
 def _quantile(ordered: list[float], q: float) -> float:

@@ -5,6 +5,7 @@ FACADES: dict[str, tuple[str, ...]] = {
     "triton": ("naiad.compat.top", "naiad"),
     "triton.errors": ("naiad.errors",),
     "triton._utils": ("naiad.compat.helpers", "naiad.backends.signature"),
+    "triton._internal_testing": ("naiad.compat.internal_testing",),
     "triton._C": (),
     "triton._C.libtriton": ("naiad.compat.libtriton",),
     "triton.testing": ("naiad.testing",),

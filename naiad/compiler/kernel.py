@@ -104,7 +104,7 @@ class CompiledKernel:
             return None
         self._init_handles()
         data = LazyDict({"name": self.name, "function": self.function, "stream": stream})
-        function = getattr(self.src, "fn", None)
+        function: Any = getattr(self.src, "fn", None)
         if (more := getattr(function, "launch_metadata", None)) is not None:
             data.add(more, (grid, self.metadata, dict(zip(function.arg_names, args, strict=False))))
         return data

@@ -51,7 +51,8 @@ class FileStore:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            return _warn(f"the cache cannot be read: {error}")
+            _warn(f"the cache cannot be read: {error}")
+            return None
         try:
             entry = decode(data, key)
         except ValueError as error:

@@ -16,7 +16,9 @@ Bound: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 def make_binder(function: Any) -> Callable[..., Bound]:
     """A function of the kernel's parameters and `**options` that gives a Bound."""
     scope: dict[str, Any] = {"specialize": specialize, "freeze": freeze, "typed": typed}
-    heads, pairs, names = [], [], []
+    heads: list[str] = []
+    pairs: list[str] = []
+    names: list[str] = []
     for parameter in function.params:
         name = parameter.name
         if parameter.keyword_only and "*" not in heads and not any(head.startswith("*") for head in heads):

@@ -121,14 +121,14 @@ class Device:
         def visit(path: tuple[int, ...], kind: Any, known: Any, value: Any) -> None:
             if isinstance(kind, tuple):
                 for i, parts in enumerate(zip(kind, known, value, strict=True)):
-                    visit((*path, i), *parts)
+                    visit((*path, i), parts[0], parts[1], parts[2])
             elif kind == "constexpr" or known == 1:
                 constants[path] = value
             elif isinstance(known, str) and (found := self.backend.parse_attr(known)):
                 attrs[path] = found
 
         for i, (pair, value) in enumerate(zip(seen, bound, strict=True)):
-            visit((i,), *pair, value)
+            visit((i,), pair[0], pair[1], value)
         return constants, attrs
 
     def explain(self, seen: tuple[Any, ...]) -> None:

@@ -92,7 +92,7 @@ class JITCallable(Function):
             return self._hash
 
     def _compute_key(self) -> str:
-        walk = Dependencies(self, inspect.getclosurevars(self.fn).nonlocals if self.fn.__closure__ else {})
+        walk = Dependencies(self, dict(inspect.getclosurevars(self.fn).nonlocals) if self.fn.__closure__ else {})
         walk.visit(self.parse())
         self.used_global_vals = dict(sorted(walk.globals.items()))
         return hashlib.sha256(f"{walk.digest()}{self.starting_line_number}".encode()).hexdigest()
@@ -227,7 +227,7 @@ class JITFunction(KernelInterface, JITCallable):
 def jit(fn: T) -> JITFunction: ...
 @overload
 def jit(fn: None = None, **options: Any) -> Callable[[T], JITFunction]: ...
-def jit(
+def jit(  # type: ignore[misc]
     fn: Callable[..., Any] | None = None,
     *,
     version: Any = None,

@@ -112,7 +112,7 @@ def constant(argument: Any, const: bool, value: bool, align: bool) -> Specializa
 def sequence(argument: tuple[Any, ...], const: bool, value: bool, align: bool) -> Specialization:
     """Element by element. The type is a tuple of the same class, so that named fields keep their names."""
     pairs = [specialize(element) for element in argument]
-    make: Any = type(argument)._make if hasattr(argument, "_fields") else tuple
+    make: Any = getattr(type(argument), "_make", tuple)
     return make(ty for ty, _ in pairs), make(seen for _, seen in pairs)
 
 

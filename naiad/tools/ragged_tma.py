@@ -5,6 +5,8 @@ A ragged descriptor has two more dimensions in front. Their strides cancel what 
 end: row 2**30 - length + r of it is row r of the piece, and rows from 2**30 on are outside.
 """
 
+# mypy: ignore-errors
+# (kernels: their types are the language's)
 from collections.abc import Sequence
 from typing import Any
 

@@ -104,7 +104,7 @@ class CPULauncher:
             kind[0] == "*" or kind in FORMATS for kind in kinds
         )
         self.quick = struct.Struct("<" + "".join(FORMATS.get(kind, "Q") for kind in kinds)).pack if flat else None
-        self.places = [(path[0], kind[0] == "*") for path, kind in self.slots]
+        self.places: list[tuple[Any, bool]] = [(path[0], kind[0] == "*") for path, kind in self.slots]
 
     def arguments(self, args: tuple[Any, ...]) -> bytes:
         """The slots after the header."""

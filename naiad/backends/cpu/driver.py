@@ -59,9 +59,10 @@ class LoadedKernel:
         return max(1, math.ceil(GRAIN_COST / max(self.cost, 1.0)))
 
     def failed(self, status: int) -> None:
-        """Raises what the status word says."""
-        known = 0 < status <= len(self.asserts)
-        raise RuntimeError(self.asserts[status - 1] if known else f"kernel {self.name} ended with status {status}")
+        """Raises what the status word says; the words are those that code written for GPUs looks for."""
+        if 0 < status <= len(self.asserts):
+            raise RuntimeError(f"device-side assert triggered: {self.asserts[status - 1]}")
+        raise RuntimeError(f"kernel {self.name} ended with status {status}")
 
 
 def load(obj: bytes, metadata: Mapping[str, Any]) -> LoadedKernel:

@@ -28,6 +28,7 @@ from naiad.runtime.interpreter import (
 )
 from naiad.runtime.interpreter.errors import NotOneNumber
 from naiad.runtime.interpreter.mapped import Buffers
+from naiad.runtime.interpreter.show import numbers_of
 from naiad.runtime.interpreter.tiles import LIFTED, Rule, Tile, element_of, filled, shape_of
 
 RULES: dict[str, Rule] = {
@@ -102,6 +103,10 @@ class NumpyBuilder:
             )
         number = tile.reshape(()).item() if tile.dtype.kind in "bif" else float(tile.reshape(()))
         return number % 2**value.dtype.primitive_bitwidth if value.dtype.is_int_unsigned() else number
+
+    def show(self, value: Any) -> Any:
+        """What a tensor holds, for a debugger."""
+        return numbers_of(value)
 
     def element(self, type: dtype) -> np.dtype:
         """The numpy dtype in which a value of `type` is held here and now."""

@@ -14,10 +14,18 @@ from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.core import is_builtin
 from naiad.language.promotion import integer_promotion, scalar_constant, to_tensor
 from naiad.language.tensor import tensor
+from naiad.language.tuples import as_value
 from naiad.language.tuples import tuple as language_tuple
 from naiad.language.types import int32
 from naiad.language.values import base_value
 from naiad.runtime.interpreter.show import shown
+
+
+def constant(value: Any) -> Any:
+    """`x: tl.constexpr = value`."""
+    if is_runtime(value):
+        raise TypeError("the value of a name annotated with tl.constexpr must be known when the kernel is compiled")
+    return as_value(value)
 
 
 def is_runtime(value: Any) -> bool:

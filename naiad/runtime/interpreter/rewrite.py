@@ -153,7 +153,7 @@ class Rewriter(ast.NodeTransformer):
 
     def _held(self, target: ast.expr, value: ast.expr) -> ast.expr:
         if isinstance(target, ast.Name):
-            return _call("constexpr" if target.id in self.constants else "as_variable", value)
+            return _call("constant" if target.id in self.constants else "as_variable", value)
         names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
         return value if names & self.constants else _call("as_variable", value)
 
