@@ -98,6 +98,13 @@ def whole_source(op: Operation) -> int:
     return prod(shape(op.operands[0].type)) * element_bytes(op.operands[0].type)
 
 
+def concatenated(op: Operation) -> int:
+    """The whole tile, unless every thread holds elements of its own."""
+    if all(linear_of(v.type).invertible for v in (*op.operands, *op.results)):
+        return 0
+    return prod(shape(op.results[0].type)) * element_bytes(op.results[0].type)
+
+
 def bins(op: Operation) -> int:
     return 4 * prod(shape(op.results[0].type))
 
@@ -125,7 +132,7 @@ def memory(op: Operation) -> int:
 
 RULES: dict[str, Callable[[Operation], int]] = {
     **dict.fromkeys(MOVES, renamed), "tt.reduce": reduce, "tt.scan": scan, "tt.join": joined, "tt.split": joined,
-    "tt.gather": whole_source, "ttn.flip": whole_source, "ttn.sort": whole_source, "ttn.topk": whole_source,
+    "tt.gather": whole_source, "tt.cat": concatenated, "ttn.flip": whole_source, "ttn.sort": whole_source, "ttn.topk": whole_source,
     "tt.histogram": bins, "tt.atomic_rmw": atomic, "tt.atomic_cas": atomic, "ttg.local_alloc": memory,
 }  # fmt: skip
 

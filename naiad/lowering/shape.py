@@ -84,11 +84,18 @@ def split(op: Operation, e: Threads) -> list[list[str]]:
 
 @rules.lower("tt.cat")
 def cat(op: Operation, e: Threads) -> list[list[str]]:
-    """Any order of the elements will do: the registers of one operand, then of the other."""
+    """Any order of the elements will do: the registers of one operand, then of the other, if no thread holds copies."""
+    layouts = [e.layout(o.type) for o in op.operands]
     registers = [r for o in op.operands for r in e.registers(o)]
-    if len(registers) != e.count(op.results[0].type):
-        raise NotImplementedError("tt.cat of tiles smaller than the number of threads")
-    return [registers]
+    if len(registers) == e.count(op.results[0].type) and all(layout.invertible for layout in layouts):
+        return [registers]
+    offset, size = e.scratch(op), held_bits(scalar_type(op.results[0])) // 8
+    for operand in op.operands:
+        store_rows(e, operand, offset)
+        offset += shape(operand.type)[0] * size
+    e.target.barrier(e)
+    layout = e.layout(op.results[0].type)
+    return [[load_at(e, e.scratch(op), at, scalar_type(op.results[0])) for at in e.index_of(layout)]]
 
 
 @rules.lower("tt.gather")

@@ -35,7 +35,7 @@ class NvidiaOptions:
 
     def __post_init__(self) -> None:
         if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
-            raise ValueError(f"num_warps must be a power of 2, got {self.num_warps}")
+            raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
         if self.num_ctas != 1:
             raise ValueError("clusters (num_ctas > 1) are not supported yet: use num_ctas=1")
 

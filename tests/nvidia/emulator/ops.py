@@ -7,6 +7,8 @@ import numpy as np
 from .machine import Block, EmulationError, Instruction
 
 np.seterr(all="ignore")
+PARAMETERS = 1 << 41
+"""Where the kernel's parameters would lie, for code that computes which one it reads."""
 FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 SPECIAL = {"%tid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z"}
 
@@ -28,6 +30,8 @@ def raw(block: Block, operand: str) -> np.ndarray:
     n = block.threads
     if operand in block.registers:
         return block.registers[operand]
+    if operand in block.parameters:
+        return np.full(n, PARAMETERS + 16 * list(block.parameters).index(operand), np.uint64)
     if operand in SPECIAL:
         name, axis = operand[1:].split(".")
         k = "xyz".index(axis)
@@ -169,6 +173,11 @@ def do_ld(block: Block, i: Instruction, active: np.ndarray) -> None:
     kind, outs = i.opcode.split(".")[-1], names(i.operands[0])
     if ".param" in i.opcode and i.operands[1].strip("[] ").startswith("retval"):
         write(block, outs[0], np.zeros(block.threads, np.uint32), active)
+        return
+    if ".param" in i.opcode and i.operands[1].strip("[] ") in block.registers:
+        which = (raw(block, i.operands[1].strip("[] ")).astype(np.int64) - PARAMETERS) // 16
+        values = [int(np.frombuffer(v.tobytes().ljust(8, b"\0"), np.uint64)[0]) for v in block.parameters.values()]
+        write(block, outs[0], np.array(values, np.uint64)[np.clip(which, 0, len(values) - 1)], active)
         return
     if ".param" in i.opcode:
         given = block.parameters[i.operands[1].strip("[] ")]
@@ -357,6 +366,13 @@ def do_copysign(block: Block, i: Instruction, active: np.ndarray) -> None:
     write(block, i.operands[0], bits(np.copysign(size, sign), kind), active)
 
 
+def do_testp(block: Block, i: Instruction, active: np.ndarray) -> None:
+    parts = i.opcode.split(".")
+    x = value(block, i.operands[1], parts[2])
+    found = {"infinite": np.isinf, "finite": np.isfinite, "notanumber": np.isnan, "number": lambda v: ~np.isnan(v)}[parts[1]](x)
+    write(block, i.operands[0], found, active)
+
+
 def do_selp(block: Block, i: Instruction, active: np.ndarray) -> None:
     a, b, p = (raw(block, o) for o in i.operands[1:4])
     write(block, i.operands[0], np.where(p, a.astype(np.uint64), b.astype(np.uint64)), active)
@@ -420,6 +436,6 @@ def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
 from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix  # noqa: E402  (uses the functions above)
 
 RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
-         "selp": do_selp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
+         "selp": do_selp, "testp": do_testp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
          "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,
          "bar": lambda *_: None, "call": do_call, "cvta": do_mov_address, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip

@@ -146,7 +146,7 @@ def begin_copy(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 def do_atom(block: Block, i: Instruction, active: np.ndarray) -> None:
     """Threads one after the other."""
-    from .ops import address, space_of, unsigned, value, write
+    from .ops import address, bits, space_of, unsigned, value, write
 
     parts = i.opcode.split(".")
     kind, space = parts[-1], space_of(i.opcode)
@@ -162,12 +162,19 @@ def do_atom(block: Block, i: Instruction, active: np.ndarray) -> None:
         if at[t] < 0 or at[t] + size > len(memory) or at[t] % size:
             raise EmulationError("an atomic out of bounds or not aligned")
         cell = memory[at[t] : at[t] + size]
-        before = cell.view(given[0].dtype)[0]
         old[t] = cell.view(unsigned(8 * size))[0]
-        new = combined(word, before, [g[t] for g in given])
-        cell[:] = np.frombuffer(np.asarray(new, given[0].dtype).tobytes(), np.uint8)
+        new = combined(word, number(cell, given[0].dtype, kind), [g[t] for g in given])
+        made = bits(np.asarray([new], given[0].dtype), kind)
+        cell[:] = np.ascontiguousarray(made).view(np.uint8)
     if has_result:
         write(block, i.operands[0], old, active)
+
+
+def number(cell: np.ndarray, dtype: np.dtype, kind: str) -> np.generic:
+    """What a cell of memory holds."""
+    if kind == "bf16":
+        return (cell.view(np.uint16).astype(np.uint32) << 16).view(np.float32)[0]
+    return cell.view(dtype)[0]
 
 
 def combined(word: str, before: np.generic, given: list) -> np.generic:
