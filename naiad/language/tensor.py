@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from naiad.language.builder import Handle, builder
+from naiad.language.builder import Handle, builder, is_building
 from naiad.language.constexpr import constexpr
 from naiad.language.function import Function, Method
 from naiad.language.tuples import tuple as language_tuple
@@ -73,7 +73,11 @@ class tensor(base_value):
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, dimensions(self)))}]"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        """The type; in the interpreter the numbers too, which is what a debugger prints."""
+        show = getattr(builder(), "show", None) if is_building() else None
+        return str(self) if show is None else f"{self} {show(self)}"
+
     __hash__: Any = object.__hash__
 
     # Python asks for a number: only a builder that computes as it goes has one.

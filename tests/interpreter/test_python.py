@@ -174,6 +174,24 @@ def test_a_function_without_source():
 
 
 @jit
+def constants(o, N: tl.constexpr):
+    shape: tl.constexpr = (N // 2, 2)
+    tl.store(o + tl.arange(0, N), tl.flip(tl.arange(0, N).reshape(shape), 1).reshape((N,)))
+
+
+@jit
+def no_constant(o, n):
+    size: tl.constexpr = n * 2
+    tl.store(o, size)
+
+
+def test_constants_in_a_kernel():
+    assert run(constants, 8) == [1, 0, 3, 2, 5, 4, 7, 6]
+    with pytest.raises(InterpreterError, match="must be known when the kernel is compiled"):
+        run(no_constant, 3)
+
+
+@jit
 def pythons_functions(o, n, N: tl.constexpr):
     tl.store(o, min(n, 4) + max(N, 2))
     tl.store(o + 1, int(N) + len((1, 2, 3)))
@@ -268,12 +286,12 @@ def test_breakpoint_is_in_the_kernel(monkeypatch):
 
     def hook():
         frame = inspect.currentframe().f_back
-        seen.update(name=frame.f_code.co_name, line=frame.f_lineno, x=frame.f_locals["x"].handle.tolist())
+        seen.update(name=frame.f_code.co_name, line=frame.f_lineno, x=repr(frame.f_locals["x"]))
 
     monkeypatch.setattr("sys.breakpointhook", hook)
     assert run(stops, 10)[:4] == [10, 11, 12, 13]
     start = inspect.getsourcelines(stops.fn)[1]
-    assert seen == {"name": "stops", "line": start + 3, "x": [10, 11, 12, 13]}
+    assert seen == {"name": "stops", "line": start + 3, "x": "int32[4] [10 11 12 13]"}
 
 
 @jit
