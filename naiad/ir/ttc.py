@@ -69,10 +69,21 @@ class LoadOp(NaiadOp):
 
 
 @irdl_op_definition
+class PrefetchOp(NaiadOp):
+    """Asks for the cache line at `ptr`; touches nothing, whatever the pointer holds."""
+
+    name = "ttc.prefetch"
+    ptr = operand_def(PointerType)
+    traits = traits_def(MemoryWriteEffect())  # it must not be dropped as dead
+    assembly_format = "$ptr attr-dict `:` type($ptr)"
+
+
+@irdl_op_definition
 class StoreOp(NaiadOp):
     """Writes a scalar, or lanes `step` elements apart starting at `ptr`; the rest as in `ttc.load`.
 
-    `stream`: the value will not be read again soon; a hint for non-temporal stores.
+    `stream`: the value will not be read again soon. Where `align` says that the address allows it, it goes past the
+    caches.
     """
 
     name = "ttc.store"
@@ -332,7 +343,7 @@ class CallOp(NaiadOp):
     traits = traits_def(Pure())
 
 
-OPS = [AllocOp, LoadOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp, ShuffleOp, ReduceOp, DivideOp,
+OPS = [AllocOp, LoadOp, PrefetchOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp, ShuffleOp, ReduceOp, DivideOp,
        AtomicRmwOp, AtomicCasOp, DotOp, TransposeOp, SortOp, PrintOp, AssertOp, CallOp]  # fmt: skip
 TTC = Dialect("ttc", OPS, [])
 

@@ -144,3 +144,28 @@ def test_any_combine_function(n: int) -> None:
     value, place = np.zeros(1, np.float32), np.zeros(1, np.int32)
     pair_kernel[(1,)](x, value, place, n)
     assert (value[0], place[0]) == (x.max(), x.argmax())
+
+
+@triton.jit
+def extreme_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.program_id(0) * N + tl.arange(0, N))
+    tl.store(out_ptr + tl.program_id(0) * 2, tl.max(x, 0))
+    tl.store(out_ptr + tl.program_id(0) * 2 + 1, tl.min(x, 0))
+
+
+@pytest.mark.parametrize("n", [16, 64, 1024])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_extremes_give_way_to_numbers(n: int, dtype: type) -> None:
+    x = RNG.standard_normal((6, n)).astype(dtype)
+    x[0] = np.nan
+    x[1] = np.inf
+    x[2] = -np.inf
+    x[3] = np.nan
+    x[3, n // 2] = 3
+    x[4, ::3] = np.nan
+    x[5] = np.where(np.arange(n) % 2, np.nan, -np.inf)
+    out = np.full((6, 2), 77, dtype)
+    extreme_kernel[(6,)](x, out, n)
+    with np.errstate(all="ignore"):
+        right = np.stack([np.fmax.reduce(x, 1), np.fmin.reduce(x, 1)], 1)
+    np.testing.assert_array_equal(out, right)

@@ -7,8 +7,9 @@ accesses under a mask are sent to a spare slot of the stack instead of being jum
 
 from xdsl.ir import Operation, SSAValue
 
-from naiad.backends.cpu.kinds import Kind, kind, kind_of, kind_of_type
+from naiad.backends.cpu.kinds import Kind, count, kind, kind_of, kind_of_type, pointee
 from naiad.backends.cpu.writer import CpuEmitter
+from naiad.ir.base import element
 from naiad.ir.types import PointerType
 from naiad.lowering.emitter import suffix
 from naiad.lowering.rules import Rules
@@ -24,8 +25,9 @@ def add_pointer(op: Operation, e: CpuEmitter) -> str:
     """Offsets are in elements of the pointee; vectors of pointers take vectors of offsets."""
     pointer, offset = op.operands
     kind_p, kind_o = kind_of(pointer), kind_of(offset)
-    element = op.results[0].type if isinstance(op.results[0].type, PointerType) else op.results[0].type.element_type
-    step = kind_of_type(element.pointee).memory.scalar
+    one = element(op.results[0].type)
+    assert isinstance(one, PointerType)
+    step = kind_of_type(one.pointee).memory.scalar
     return e.op(f"getelementptr {step}, {kind_p.llvm} {e.of(pointer)}, {kind_o.llvm} {e.of(offset)}")
 
 
@@ -33,8 +35,7 @@ def add_pointer(op: Operation, e: CpuEmitter) -> str:
 
 
 def number_property(op: Operation, name: str) -> int | None:
-    found = op.properties.get(name)
-    return None if found is None else found.value.data
+    return count(op, name) if name in op.properties else None
 
 
 def optional(op: Operation, name: str, e: CpuEmitter) -> str | None:
@@ -238,24 +239,20 @@ def store(op: Operation, e: CpuEmitter) -> None:
         e.store(memory.llvm, value, pointer, align)
 
 
+@rules.lower("ttc.prefetch")
+def prefetch(op: Operation, e: CpuEmitter) -> None:
+    e.module.declare("void", "llvm.prefetch.p0", "ptr, i32, i32, i32")
+    e.do(f"call void @llvm.prefetch.p0(ptr {e.of(op.operands[0])}, i32 0, i32 3, i32 1)")
+
+
 def stream_store(e: CpuEmitter, kind: Kind, pointer: str, value: str, align: int) -> None:
-    """Past the caches where the address allows it: a whole line at a time, else there is nothing to gain."""
-    size = kind.lanes * kind.bytes
-    if size % e.target.vector_bytes or not e.target.is_x86:
+    """Past the caches, a whole line at a time; a plain store where the address is not known to allow that."""
+    size = e.target.vector_bytes
+    if kind.lanes * kind.bytes % size or align < size or not e.target.is_x86:
         e.store(kind.llvm, value, pointer, align)
         return
-    wanted = e.target.vector_bytes
-    hint = ", !nontemporal " + temporal(e)
-    plain = f"store {kind.llvm} {value}, ptr {pointer}"
     e.fences = True
-    if align >= wanted:
-        e.do(f"{plain}, align {wanted}{hint}")
-        return
-    low = e.op(f"and i64 {e.op(f'ptrtoint ptr {pointer} to i64')}, {wanted - 1}")
-    aligned = e.op(f"icmp eq i64 {low}, 0")
-    e.when(
-        aligned, [], lambda: e.do(f"{plain}, align {wanted}{hint}") or [], lambda: e.do(f"{plain}, align {align}") or []
-    )
+    e.do(f"store {kind.llvm} {value}, ptr {pointer}, align {size}, !nontemporal {temporal(e)}")
 
 
 def temporal(e: CpuEmitter) -> str:
@@ -276,8 +273,8 @@ def masked_store(e: CpuEmitter, kind: Kind, pointer: str, value: str, mask: str,
     bits = mask_bits(e, kind, mask)
     full = e.op(f"icmp eq i{kind.lanes} {bits}, -1")
     arguments = f"ptr {pointer}, i{kind.lanes} {bits}, {kind.llvm} {value}"
-    e.when(full, [], lambda: e.store(kind.llvm, value, pointer, align) or [],
-           lambda: e.do(f"call void {helper}({arguments})") or [])  # fmt: skip
+    e.when(full, [], lambda: e.store(kind.llvm, value, pointer, align),
+           lambda: e.do(f"call void {helper}({arguments})"))  # fmt: skip
 
 
 def define_masked_store(e: CpuEmitter, name: str, kind: Kind) -> None:
@@ -330,7 +327,7 @@ def allocations(function: Operation) -> list[tuple[Operation, int]]:
     found = []
     for op in function.walk():
         if op.name == "ttc.alloc":
-            size = op.properties["elements"].value.data * kind_of_type(op.results[0].type.pointee).bytes
+            size = count(op, "elements") * kind_of_type(pointee(op.results[0])).bytes
             found.append((op, -(-max(size, 1) // LINE) * LINE))
     return found
 

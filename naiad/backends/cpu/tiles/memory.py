@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_scalar, as_vector, lanes_type
 from naiad.backends.cpu.tiles.writer import Writer
 from naiad.ir import ttc
-from naiad.ir.base import element, int_attr, segments
+from naiad.ir.base import bits, element, int_attr, segments
 from naiad.ir.types import pointee_of
 
 WIDEST_STEP = 8
@@ -54,8 +54,8 @@ def _volatile(w: Writer, op_class, operands, type, **properties) -> SSAValue:
 
 
 def store_lanes(w: Writer, ptrs: Lanes, value: Lanes, mask: Lanes | None, count: int, stream: bool = False) -> None:
-    """Writes the lanes to the pointers; nothing where the mask is false. `stream`: not read again soon."""
-    hint = {"stream": UnitAttr()} if stream else {}
+    """Writes the lanes to the pointers; nothing where the mask is false. `stream`: not read again soon, and the first
+    pointer is aligned to the size of all lanes."""
     if isinstance(ptrs, Uniform) or count == 1:
         _store_one(w, as_scalar(w, ptrs), value, mask, count)
         return
@@ -63,6 +63,7 @@ def store_lanes(w: Writer, ptrs: Lanes, value: Lanes, mask: Lanes | None, count:
     if isinstance(ptrs, Affine) and (step := _step(w, ptrs)) is not None:
         operands = [ptrs.base, lanes, when]
         given = [o for o in operands if o is not None]
+        hint = {"stream": UnitAttr(), "align": int_attr(count * bits(lanes.type) // 8, 64)} if stream else {}
         w.effect(ttc.StoreOp(*given, location=w.location, **_sizes(operands), **_strided(step), **hint))
         return
     operands = [as_vector(w, ptrs, count), lanes, when]

@@ -3,20 +3,36 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import AnyFloat, StringAttr, i1
 from xdsl.ir import Operation, SSAValue
 
-from naiad.backends.cpu.tiles.combine import Combine, Values, evaluate_all, lanes
+from naiad.backends.cpu.tiles.combine import Combine, Values, evaluate_all, highest, lanes, lowest
 from naiad.backends.cpu.tiles.index import Index, along
 from naiad.backends.cpu.tiles.lanes import Uniform
+from naiad.backends.cpu.tiles.matrices import choose
 from naiad.backends.cpu.tiles.nest import Shape, plan_nest, walk
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
-from naiad.ir.base import element, shape
+from naiad.ir.attributes import keyword
+from naiad.ir.base import element, like, shape
 
 ACCUMULATORS = 4
 """Independent chains along the lanes' dimension: enough to hide the latency of an addition."""
 STRAIGHT = 8
 """Up to so many vectors are combined without a loop."""
+EXTREMES = {"maxnumf": "ogt", "minnumf": "olt"}
+
+
+Reader = Callable[[SSAValue], Values]
+"""Position (i64) along the reduced dimension -> the vectors there."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Positions 0, step, 2*step, ... below `size`; each gives vectors of `count` lanes."""
+
+    size: int
+    step: int
+    count: int
 
 
 def lower_reduce(tiles: Tiles, op: Operation) -> None:
@@ -60,8 +76,31 @@ def _along_lanes(
 def reduce_lanes(tiles: Tiles, plan: Shape, index: list, sources: Sequence[SSAValue], combine: Combine) -> Values:
     """The scalars that a run along the lanes' dimension combines to."""
     read = _reader(tiles, plan, index, plan.dim, sources)
-    total = accumulate(tiles, Run(plan.sizes[plan.dim], plan.count, plan.count), combine, read)
-    return across(tiles, total, combine, plan.count)
+    run = Run(plan.sizes[plan.dim], plan.count, plan.count)
+    if combine.kind in EXTREMES and run.size // run.step > STRAIGHT and isinstance(element(sources[0].type), AnyFloat):
+        return extreme(tiles, run, combine, read)
+    return across(tiles, accumulate(tiles, run, combine, read), combine, plan.count)
+
+
+def extreme(tiles: Tiles, run: Run, combine: Combine, read: Reader) -> Values:
+    """maxnum and minnum: what compares greater stays, one instruction a vector, since no sum is ever NaN.
+
+    Only where nothing was greater than the start the sources may all be NaN; then they are gone through again as defined.
+    """
+    w, predicate = tiles.w, EXTREMES[combine.kind or ""]
+    type = combine.block.args[0].type
+    least = w.constant(lowest(type) if predicate == "ogt" else highest(type), type)
+    ordered = keyword(predicate)
+
+    def better(values: Values, new: Values) -> Values:
+        mask = w.pure("arith.cmpf", (new[0], values[0]), like(new[0].type, i1), predicate=ordered)
+        return [w.pure("arith.select", (mask, new[0], values[0]), new[0].type)]
+
+    vectors = accumulate_with(tiles, run, better, [w.splat(least, run.count)], read)
+    [found] = across(tiles, vectors, combine, run.count)
+    none = w.pure("arith.cmpf", (found, least), i1, predicate=keyword("oeq"))
+    again = lambda: across(tiles, accumulate(tiles, run, combine, read), combine, run.count)  # noqa: E731
+    return list(choose(tiles, none, again, lambda: [found]))
 
 
 def _down(
@@ -79,10 +118,6 @@ def _down(
     walk(tiles, Shape(columns, plan.dim, plan.count), body)
 
 
-Reader = Callable[[SSAValue], Values]
-"""Position (i64) along the reduced dimension -> the vectors there."""
-
-
 def _reader(tiles: Tiles, plan: Shape, index: list, axis: int, sources: Sequence[SSAValue]) -> Reader:
     def read(position: SSAValue) -> Values:
         here = list(index)
@@ -92,38 +127,36 @@ def _reader(tiles: Tiles, plan: Shape, index: list, axis: int, sources: Sequence
     return read
 
 
-@dataclass(frozen=True)
-class Run:
-    """Positions 0, step, 2*step, ... below `size`; each gives vectors of `count` lanes."""
-
-    size: int
-    step: int
-    count: int
-
-
 def accumulate(tiles: Tiles, run: Run, combine: Combine, read: Reader) -> Values:
     """All vectors of a run combined lane by lane."""
     w, turns = tiles.w, run.size // run.step
+    step: Step = lambda a, b: combine.apply(tiles, a, b, run.count)  # noqa: E731
     if turns <= (STRAIGHT if combine.kind else ACCUMULATORS):
-        return _tree(tiles, [read(w.index(i * run.step)) for i in range(turns)], combine, run.count)
-    chains = ACCUMULATORS if turns % ACCUMULATORS == 0 else 1
-    neutral = combine.neutral(tiles, run.count)
+        return _tree([read(w.index(i * run.step)) for i in range(turns)], step)
+    return accumulate_with(tiles, run, step, combine.neutral(tiles, run.count), read)
+
+
+Step = Callable[[Values, Values], Values]
+
+
+def accumulate_with(tiles: Tiles, run: Run, step: Step, neutral: Values | None, read: Reader) -> Values:
+    """The loop over a run with several chains; they begin with `neutral`, or with the first vectors."""
+    w = tiles.w
+    chains = ACCUMULATORS if run.size // run.step % ACCUMULATORS == 0 else 1
     begin = [neutral or read(w.index(i * run.step)) for i in range(chains)]
     start = 0 if neutral else chains * run.step
     width = len(begin[0])
     with w.loop(w.index(start), w.index(run.size), w.index(chains * run.step), sum(begin, [])) as loop:
         state = [list(loop.carried[i * width : (i + 1) * width]) for i in range(chains)]
-        new = [combine.apply(tiles, state[i], read(w.add(loop.index, w.index(i * run.step))), run.count)
-               for i in range(chains)]  # fmt: skip
+        new = [step(state[i], read(w.add(loop.index, w.index(i * run.step)))) for i in range(chains)]
         loop.next = sum(new, [])
-    results = [list(loop.results[i * width : (i + 1) * width]) for i in range(chains)]
-    return _tree(tiles, results, combine, run.count)
+    return _tree([list(loop.results[i * width : (i + 1) * width]) for i in range(chains)], step)
 
 
-def _tree(tiles: Tiles, parts: list[Values], combine: Combine, count: int) -> Values:
+def _tree(parts: list[Values], step: Step) -> Values:
     """Neighbours combined, then neighbours of those."""
     while len(parts) > 1:
-        pairs = [combine.apply(tiles, a, b, count) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        pairs = [step(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = pairs + (parts[-1:] if len(parts) % 2 else [])
     return parts[0]
 

@@ -34,7 +34,7 @@ class Tiles:
     """The state of lowering one function: what each ttir value is in ttcir.
 
     pending: tiles that the nest which reads them first stores as it goes. in_place: results that a loop lets be written
-    into its own buffer. full: masks known to be true in what is being written.
+    into its own buffer. full: masks known to be true in what is being written. nests, steps: see `prefetch.py`.
     """
 
     w: Writer
@@ -47,6 +47,8 @@ class Tiles:
     pending: dict[SSAValue, Buffer] = field(default_factory=dict)
     pending_readers: dict[Operation, list[SSAValue]] = field(default_factory=dict)
     full: frozenset[SSAValue] = frozenset()
+    nests: dict[Operation, list[int]] = field(default_factory=dict)
+    steps: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
     in_place: dict[SSAValue, Buffer] = field(default_factory=dict)
 
     @property

@@ -6,6 +6,7 @@ from xdsl.ir import Attribute, Operation
 from naiad.backends.cpu.tiles.index import Index, add, divide, linear, row_major, split
 from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_vector, elementwise
 from naiad.backends.cpu.tiles.memory import load_lanes
+from naiad.backends.cpu.tiles.prefetch import prefetch_next
 from naiad.backends.cpu.tiles.tiles import Rule, Tiles
 from naiad.ir.attributes import attribute
 from naiad.ir.base import element, shape
@@ -98,6 +99,7 @@ def _either(tiles: Tiles, which: Lanes, choices: list, type: Attribute, count: i
 
 def load(tiles: Tiles, op: Operation, result: int, index: Index, count: int) -> Lanes:
     ptrs = tiles.at(op.operands[0], index, count)
+    prefetch_next(tiles, op, ptrs, count)
     guard = op.mask  # type: ignore[attr-defined]
     if guard is None or guard in tiles.full:
         return load_lanes(tiles.w, ptrs, None, None, count)

@@ -66,6 +66,7 @@ class Writer:
         self.offsets: dict[SSAValue, tuple[SSAValue, int]] = {}  # value or pointer -> what it is a constant away from
         self.location: LocationAttr = UNKNOWN_LOC
         self.floor = 0  # loads of the nest that is being written may be hoisted to this level
+        self.nests = 0  # how many have been begun
         self.guards: dict[Guard, None] | None = None  # what is taken for granted in what is being written
 
     # ---- placing ops -------------------------------------------------------------------------------------------------
@@ -308,6 +309,7 @@ class Writer:
     def nest(self) -> Iterator[None]:
         """Loads made inside are shared and hoisted inside, never beyond: memory may change between two nests."""
         self.levels.append(Level(self.levels[-1].block))
+        self.nests += 1
         before, self.floor = self.floor, self.depth
         try:
             yield
