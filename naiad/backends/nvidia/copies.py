@@ -3,9 +3,10 @@
 from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.nvidia.inline import asm
-from naiad.ir.encodings import MemDescType
+from naiad.ir.encodings import MemDescType, layout_of
 from naiad.layouts.axes import register_run
 from naiad.layouts.linear import LinearLayout
+from naiad.layouts.shared import NvmmaShared
 from naiad.lowering import shared
 from naiad.lowering.convert import address
 from naiad.lowering.rules import Rules
@@ -155,5 +156,32 @@ def commit(op: Operation, e: Threads) -> list[list[str]]:
 def wait(op: Operation, e: Threads) -> list[list[str]]:
     """A thread waits for its own copies, then for the other threads."""
     asm(e, f"cp.async.wait_group {op.properties['num'].value.data};", "~{memory}", [])
+    fence_for_wgmma(e)
     e.target.barrier(e)
     return [[]]
+
+
+def fence_for_wgmma(e: Threads) -> None:
+    """What this thread wrote to shared memory becomes visible to wgmma, which reads it by another way."""
+    if e.target.has_wgmma:
+        asm(e, "fence.proxy.async.shared::cta;", "~{memory}", [])
+
+
+@rules.lower("ttg.local_alloc")
+def allocate(op: Operation, e: Threads) -> list[Memory]:
+    made = shared.allocate(op, e)
+    if op.operands and isinstance(layout_of(op.results[0].type), NvmmaShared):
+        fence_for_wgmma(e)
+    return made
+
+
+@rules.lower("ttg.local_store")
+def store(op: Operation, e: Threads) -> None:
+    shared.store(op, e)
+    if isinstance(layout_of(op.operands[1].type), NvmmaShared):
+        fence_for_wgmma(e)
+
+
+@rules.lower("ttng.fence_async_shared")
+def fence(op: Operation, e: Threads) -> None:
+    fence_for_wgmma(e)

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from naiad.analysis.allocate import allocate
 from naiad.analysis.axis import AxisInfo
 from naiad.analysis.barriers import insert_barriers
-from naiad.backends.nvidia import copies
+from naiad.backends.nvidia import copies, wgmma
 from naiad.backends.nvidia.target import Nvidia
 from naiad.ir.tt.func import FuncOp
 from naiad.lowering import casts, convert, debug, dot, elementwise, make, memory, shape, shared, sort
@@ -47,7 +47,7 @@ def located(rule: Rule) -> Rule:
 
 PLAIN = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shape.rules, memory.rules, shared.rules,
                  dot.rules, debug.rules, sort.rules, control(rules), reduction(rules), scanning(rules),
-                 copies.rules)  # fmt: skip
+                 copies.rules, wgmma.rules)  # fmt: skip
 RULES = Rules({name: located(rule) for name, rule in PLAIN.items()})
 
 

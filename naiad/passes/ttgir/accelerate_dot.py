@@ -86,6 +86,21 @@ def mma_layout(op: Operation, warps: int) -> NvidiaMma:
     return NvidiaMma((2, 0), (*ones, *dealt), (*ones, 16, 8))
 
 
+def fits_wgmma(op: Operation, warps: int) -> bool:
+    """Whether wgmma computes a dot: 16-bit floats into f32, warpgroups of four warps, 64 rows each."""
+    a, b, c = (element(o.type).name for o in op.operands)
+    sizes, k = shape(op.results[0].type), shape(op.operands[0].type)[-1]
+    return a == b and a in ("f16", "bf16") and c == "f32" and len(sizes) == 2 and sizes[0] >= 64 and k >= 16 and warps % 4 == 0
+
+
+def wgmma_layout(op: Operation, warps: int) -> NvidiaMma:
+    """Warpgroups down the rows as far as there are rows, then across; one instruction spans a warpgroup's columns."""
+    m, n = shape(op.results[0].type)
+    down = min(warps, m // 16)
+    across = warps // down
+    return NvidiaMma((3, 0), (down, across), (16, max(8, min(256, n // across)), 16))
+
+
 def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
     """For multiply-adds per element: up to 4 x 4 elements a thread, so that operands are used more than once."""
     sizes = shape(op.results[0].type)
@@ -100,11 +115,15 @@ def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
     return Blocked.default(sizes, warps, lanes, per_thread)
 
 
-def dot_layouts(function: Operation, warps: int, lanes: int = 32, fp8: bool = False) -> dict[Operation, Distributed]:
+def dot_layouts(
+    function: Operation, warps: int, lanes: int = 32, fp8: bool = False, wgmma: bool = False
+) -> dict[Operation, Distributed]:
     """The layout of the result of every dot."""
     out: dict[Operation, Distributed] = {}
     for op in function.walk():
-        if op.name == "tt.dot":
+        if op.name == "tt.dot" and wgmma and fits_wgmma(op, warps):
+            out[op] = wgmma_layout(op, warps)
+        elif op.name == "tt.dot":
             fits = has_matrix_instruction(op, fp8) and is_large_enough(op)
             out[op] = mma_layout(op, warps) if fits else box_layout(op, warps, lanes)
     return out

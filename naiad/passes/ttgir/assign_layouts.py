@@ -27,13 +27,16 @@ __all__ = ["AssignLayouts"]
 
 @dataclass(frozen=True)
 class AssignLayouts(ModulePass):
-    """target: the text of `ttg.target`, cuda:90. fp8: whether there are matrix instructions for 8-bit floats."""
+    """target: the text of `ttg.target`, cuda:90. fp8, wgmma: whether there are matrix instructions for
+    8-bit floats, and those of warpgroups.
+    """
 
     name = "ttg-assign-layouts"
     num_warps: int = 4
     lanes: int = 32
     target: str = "cuda:80"
     fp8: bool = False
+    wgmma: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         op.attributes |= {
@@ -59,7 +62,7 @@ class Assignment:
         axis = AxisInfo.of(function)
         anchors: dict[Operation, Distributed] = {
             **memory_layouts(function, axis, options.num_warps, options.lanes),
-            **dot_layouts(function, options.num_warps, options.lanes, options.fp8),
+            **dot_layouts(function, options.num_warps, options.lanes, options.fp8, options.wgmma),
         }
         self.warps, self.lanes = options.num_warps, options.lanes
         self.homes = Homes(function, anchors, options.num_warps, options.lanes)

@@ -5,21 +5,23 @@
     becomes a ttg.local_alloc of %x and a ttg.local_load, which ldmatrix can read, and which pipelining can fill ahead of time
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i1, i32
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from naiad.ir.base import bits, shape
-from naiad.ir.encodings import layout_of, linear_of, memdesc
-from naiad.ir.ttg import ConvertLayoutOp, LocalAllocOp, LocalLoadOp
+from naiad.ir.base import bits, shape, tensor
+from naiad.ir.encodings import encoding, layout_of, linear_of, memdesc
+from naiad.ir.nvg import WarpGroupDotOp, WarpGroupDotWaitOp
+from naiad.ir.ttg import ConvertLayoutOp, LocalAllocOp, LocalLoadOp, MemDescTransOp
 from naiad.layouts.convert import SharedMove, plan
 from naiad.layouts.distributed import Blocked, DotOperand
 from naiad.layouts.mma import NvidiaMma
-from naiad.layouts.shared import SwizzledShared
+from naiad.layouts.shared import NvmmaShared, SwizzledShared
 
 __all__ = ["DotOperands", "swizzled_for"]
 
@@ -39,14 +41,37 @@ def swizzled_for(type: Attribute) -> SwizzledShared:
     return SwizzledShared(vector, per_phase, phases, order)
 
 
+def nvmma_for(type: Attribute) -> NvmmaShared:
+    """Shared memory as wgmma reads it, with the widest swizzle that a row fills."""
+    layout, sizes = layout_of(type), shape(type)
+    order = layout.order if isinstance(layout, Blocked) else tuple(reversed(range(len(sizes))))
+    row = sizes[order[0]] * bits(type) // 8
+    swizzle = 128 if row >= 128 else 64 if row >= 64 else 32
+    return NvmmaShared(swizzle, order[0] == len(sizes) - 2, bits(type))
+
+
+def turned(layout: SwizzledShared | NvmmaShared) -> SwizzledShared | NvmmaShared:
+    """The layout of the transposed view of a matrix in shared memory."""
+    if isinstance(layout, NvmmaShared):
+        return replace(layout, transposed=not layout.transposed)
+    return replace(layout, order=tuple(1 - d for d in layout.order))
+
+
 @dataclass(frozen=True)
 class DotOperands(ModulePass):
     name = "ttg-dot-operands"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for convert in [o for o in op.walk() if isinstance(o, ConvertLayoutOp)]:
-            if goes_through_shared(convert):
-                split(convert)
+        for inner in list(op.walk()):
+            if isinstance(inner, ConvertLayoutOp) and goes_through_shared(inner):
+                split(inner)
+            elif inner.name == "tt.dot" and is_hopper(inner):
+                to_warp_group(inner)
+
+
+def is_hopper(dot: Operation) -> bool:
+    layout = layout_of(dot.results[0].type)
+    return isinstance(layout, NvidiaMma) and layout.is_hopper
 
 
 def goes_through_shared(convert: Operation) -> bool:
@@ -58,10 +83,43 @@ def goes_through_shared(convert: Operation) -> bool:
     return isinstance(plan(source, result, bits(convert.results[0].type)), SharedMove)
 
 
+def stored(value: SSAValue, anchor: Operation, choose: Callable[[Attribute], SwizzledShared | NvmmaShared]) -> SSAValue:
+    """A tile in shared memory, before `anchor`. A transposed tile is a view of what it was made of."""
+    maker = value.owner
+    is_turned = isinstance(maker, Operation) and maker.name == "tt.trans" and len(shape(value.type)) == 2
+    source = maker.operands[0] if is_turned else value
+    layout, element = choose(source.type), source.type.element_type
+    alloc = LocalAllocOp(source, results=[memdesc(element, shape(source.type), layout)], location=anchor.location)
+    anchor.parent_block().insert_op_before(alloc, anchor)
+    if not is_turned:
+        return alloc.results[0]
+    view = memdesc(element, shape(value.type), turned(layout))
+    order = DenseArrayBase.from_list(i32, [1, 0])
+    trans = MemDescTransOp(alloc.results[0], results=[view], location=anchor.location, order=order)
+    anchor.parent_block().insert_op_before(trans, anchor)
+    return trans.results[0]
+
+
 def split(convert: Operation) -> None:
     """convert(x) -> local_load(local_alloc(x))"""
-    source = convert.operands[0]
-    kind = memdesc(source.type.element_type, shape(source.type), swizzled_for(source.type))
-    alloc = LocalAllocOp(source, results=[kind], location=convert.location)
-    load = LocalLoadOp(alloc.results[0], results=[convert.results[0].type], location=convert.location)
-    Rewriter.replace_op(convert, [alloc, load], [load.results[0]])
+    memory = stored(convert.operands[0], convert, swizzled_for)
+    load = LocalLoadOp(memory, results=[convert.results[0].type], location=convert.location)
+    Rewriter.replace_op(convert, load)
+
+
+def to_warp_group(dot: Operation) -> None:
+    """dot(a, b, c) -> wgmma of shared memory, and the wait for it. What another dot has made stays in registers."""
+    a, b, c = dot.operands
+    layout = layout_of(dot.results[0].type)
+    if isinstance(layout_of(a.type), NvidiaMma):
+        kind = tensor(a.type.element_type, shape(a.type), encoding(DotOperand(0, layout, 2)))
+        convert = ConvertLayoutOp(a, results=[kind], location=dot.location)
+        dot.parent_block().insert_op_before(convert, dot)
+        left = convert.results[0]
+    else:
+        left = stored(a, dot, nvmma_for)
+    right = stored(b, dot, nvmma_for)
+    made = WarpGroupDotOp(left, right, c, results=[c.type], location=dot.location,
+                          inputPrecision=IntegerAttr(0, i32), isAsync=IntegerAttr(1, i1))  # fmt: skip
+    wait = WarpGroupDotWaitOp(made.results[0], results=[c.type], location=dot.location, pendings=IntegerAttr(0, i32))
+    Rewriter.replace_op(dot, [made, wait], list(wait.results))

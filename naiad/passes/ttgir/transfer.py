@@ -13,6 +13,7 @@ from naiad.ir.base import bits, shape
 from naiad.layouts.axes import transposed
 from naiad.layouts.distributed import Blocked, Distributed, DotOperand, Linear, Slice
 from naiad.layouts.linear import LinearLayout
+from naiad.layouts.mma import NvidiaMma
 
 __all__ = ["DERIVED", "is_elementwise", "is_tile", "operand_layout", "result_layout", "with_pair"]
 
@@ -106,7 +107,11 @@ def operand_layout(op: Operation, operand: int, layout: Distributed) -> Distribu
             inverse = [order.index(d) for d in range(len(order))]
             return permuted(layout, inverse, shape(op.results[0].type))
         case "tt.dot":
-            return layout if operand == 2 else DotOperand(operand, layout, k_width(op, operand, layout))
+            if operand == 2:
+                return layout
+            if isinstance(layout, NvidiaMma) and layout.is_hopper:
+                return None  # shared memory takes a tile in any layout
+            return DotOperand(operand, layout, k_width(op, operand, layout))
         case "tt.gather":
             return layout if operand == 1 else None
         case "tt.load" | "tt.atomic_rmw" | "tt.atomic_cas" | "tt.cat":

@@ -433,9 +433,9 @@ def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
     rule(block, i, active)
 
 
-from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix  # noqa: E402  (uses the functions above)
+from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix, do_wgmma  # noqa: E402  (uses the functions above)
 
 RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
          "selp": do_selp, "testp": do_testp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
          "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,
-         "bar": lambda *_: None, "call": do_call, "cvta": do_mov_address, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip
+         "wgmma": do_wgmma, "fence": lambda *_: None, "bar": lambda *_: None, "call": do_call, "cvta": do_mov_address, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip

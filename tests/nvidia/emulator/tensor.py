@@ -196,3 +196,79 @@ def combined(word: str, before: np.generic, given: list) -> np.generic:
         case "cas":
             return given[1] if before == given[0] else before
     raise EmulationError(f"the emulator does not know the atomic {word}")
+
+
+SWIZZLES = {1: (128, 7), 2: (64, 3), 3: (32, 1)}
+
+
+def matrix_at(block: Block, descriptor: int, k: int, other: int, is_k_major: bool) -> np.ndarray:
+    """The operand [other, k] of 16-bit elements that a descriptor of wgmma describes. Source: PTX ISA."""
+    start, leading, stride = (descriptor >> s & 0x3FFF for s in (0, 16, 32))
+    start, leading, stride = start << 4, leading << 4, stride << 4
+    width, mask = SWIZZLES[descriptor >> 62 & 3]
+    i, j = np.meshgrid(np.arange(other), np.arange(k), indexing="ij")
+    if is_k_major:
+        at = start + i // 8 * stride + i % 8 * width + 2 * j
+    else:
+        per = width // 2
+        at = start + i // per * leading + j // 8 * stride + j % 8 * width + 2 * (i % per)
+    at = at ^ (at >> 7 & mask) << 4
+    if at.max() + 2 > len(block.shared):
+        raise EmulationError("wgmma reads shared memory out of bounds")
+    low, high = block.shared[at].astype(np.uint16), block.shared[at + 1].astype(np.uint16)
+    return (low | high << 8).astype(np.uint16)
+
+
+def floats(words: np.ndarray, kind: str) -> np.ndarray:
+    if kind == "f16":
+        return words.view(np.float16).astype(np.float64)
+    return (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+def do_wgmma(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """One instruction of each warpgroup; fences and commits do nothing here."""
+    from .ops import names, raw, write
+
+    if "mma_async" not in i.opcode:
+        return
+    parts = i.opcode.split(".")
+    shape, kind = parts[4], parts[6]
+    n, k = int(shape.split("n")[1].split("k")[0]), int(shape.split("k")[1])
+    outs, left, right = names(i.operands[0]), i.operands[1], raw(block, i.operands[2])
+    flags = [int(f) for f in i.operands[4:]]
+    sums = np.stack([raw(block, o).astype(np.uint32) for o in outs], 1)
+    for first in range(0, block.threads, 128):
+        group = slice(first, first + 128)
+        if not active[group].all():
+            raise EmulationError("not all threads of a warpgroup reach wgmma")
+        if len(set(right[group].tolist())) > 1:
+            raise EmulationError("the threads of a warpgroup have different descriptors")
+        b = floats(matrix_at(block, int(right[first]), k, n, not flags[-1]), kind)
+        if left.startswith("{"):
+            words = np.stack([raw(block, w).astype(np.uint32) for w in names(left)], 1)[group]
+            a = np.concatenate([rows_of(decoded(words[32 * w : 32 * w + 32], kind), k) for w in range(4)])
+        else:
+            a = floats(matrix_at(block, int(raw(block, left)[first]), k, 64, not flags[2]), kind)
+        add_product(sums[group], a @ b.T, n)
+    for index, name in enumerate(outs):
+        write(block, name, sums[:, index], active)
+
+
+def rows_of(elements: np.ndarray, k: int) -> np.ndarray:
+    """The 16 rows that a warp's fragment of a holds."""
+    out = np.zeros((16, k))
+    for lane in range(32):
+        for word in range(4):
+            for n in range(2):
+                out[lane // 4 + 8 * (word % 2), 2 * (lane % 4) + n + 8 * (word // 2)] = elements[lane, 2 * word + n]
+    return out
+
+
+def add_product(sums: np.ndarray, product: np.ndarray, n: int) -> None:
+    """Adds [64, n] to the accumulators [thread, register] of a warpgroup, in place."""
+    thread = np.arange(128)
+    values = sums.view(np.float32)
+    for register in range(n // 2):
+        row = 16 * (thread // 32) + thread % 32 // 4 + 8 * (register // 2 % 2)
+        column = 8 * (register // 4) + 2 * (thread % 4) + register % 2
+        values[:, register] += product[row, column].astype(np.float32)
