@@ -91,6 +91,12 @@ def test_do_bench():
         testing.do_bench_cudagraph(lambda: None)
 
 
+def test_do_bench_counts_the_time_of_clearing(monkeypatch):
+    """A short call between long clears is timed ten times, not a thousand."""
+    monkeypatch.setattr(type(naiad.runtime.driver.active), "clear_cache", lambda self, cache: time.sleep(0.02))
+    assert len(testing.do_bench(lambda: None, warmup=1, rep=100, return_mode="all")) == testing.LEAST_CALLS
+
+
 @pytest.mark.parametrize("make", [np.array, pytest.param("torch", id="torch")])
 def test_assert_close(make):
     make = pytest.importorskip("torch").tensor if make == "torch" else make
