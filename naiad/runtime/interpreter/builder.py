@@ -88,6 +88,11 @@ class NumpyBuilder:
     def constant(self, value: int | float | bool, type: dtype) -> Tile:
         return self.held(filled(value, element_of(type), shape_of(type)))
 
+    def known(self, handle: Any) -> int | float | bool | None:
+        """The number that a scalar is; signless."""
+        tile = np.asarray(handle)
+        return tile.item() if tile.ndim == 0 and tile.dtype.kind in "bif" else None
+
     def call(self, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
         return self._call(function, arguments, keywords)
 
