@@ -47,19 +47,24 @@ def test_layer_norm() -> None:
     assert error(o, want) < 1e-3
 
 
+@pytest.mark.parametrize("arch", [80, 90])
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize(("warps", "stages"), [(4, 1), (4, 3), (8, 2)])
-def test_matmul(dtype: type, warps: int, stages: int) -> None:
+def test_matmul(dtype: type, warps: int, stages: int, arch: int) -> None:
     m, n, k = 72, 56, 80
     a, b, c = normal(m, k).astype(dtype), normal(k, n).astype(dtype), poisoned(m, n, dtype=dtype)
-    run(K.matmul, (2, 1), a, b, c, m, n, k, k, 1, n, 1, n, 1, BM=64, BN=64, BK=32, num_warps=warps, num_stages=stages)
+    run(K.matmul, (2, 1), a, b, c, m, n, k, k, 1, n, 1, n, 1, BM=64, BN=64, BK=32, num_warps=warps, num_stages=stages,
+        arch=arch)  # fmt: skip
     assert error(c, a.astype(np.float64) @ b.astype(np.float64)) < {2: 5e-3, 4: 2e-3}[c.itemsize]
 
 
-def test_matmul_with_transposed_operands() -> None:
-    m, n, k = 64, 64, 64
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize("block", [(64, 64, 32), (128, 32, 64), (64, 128, 128)])
+def test_matmul_with_transposed_operands(arch: int, block: tuple[int, int, int]) -> None:
+    m, n, k = 128, 128, 128
     a, b, c = normal(k, m, dtype=np.float16), normal(n, k, dtype=np.float16), poisoned(m, n)
-    run(K.matmul, (1, 1), a, b, c, m, n, k, 1, m, 1, k, n, 1, BM=64, BN=64, BK=32)
+    grid = (m // block[0], n // block[1])
+    run(K.matmul, grid, a, b, c, m, n, k, 1, m, 1, k, n, 1, BM=block[0], BN=block[1], BK=block[2], arch=arch)
     assert error(c, a.T.astype(np.float64) @ b.T.astype(np.float64)) < 1e-3
 
 
@@ -82,10 +87,11 @@ def test_dot_of_8_bit_floats(dtype: type) -> None:
     assert error(c, a.astype(np.float64) @ b.astype(np.float64)) < 1e-6
 
 
-def test_attention() -> None:
+@pytest.mark.parametrize("arch", [80, 90])
+def test_attention(arch: int) -> None:
     n, d = 128, 64
     q, k, v, o = normal(n, d, dtype=np.float16), normal(n, d, dtype=np.float16), normal(n, d, dtype=np.float16), poisoned(n, d, dtype=np.float16)
-    run(K.attention, (2,), q, k, v, o, 0.125, n, D=d, BM=64, BN=32)
+    run(K.attention, (2,), q, k, v, o, 0.125, n, D=d, BM=64, BN=32, arch=arch)
     s = q.astype(np.float64) @ k.astype(np.float64).T * 0.125
     p = np.exp(s - s.max(1, keepdims=True))
     assert error(o, p / p.sum(1, keepdims=True) @ v.astype(np.float64)) < 1e-3
