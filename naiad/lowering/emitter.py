@@ -141,20 +141,20 @@ class Emitter:
         """Chooses by predecessor: (operand, label) pairs."""
         return self.op(f"phi {type} " + ", ".join([f"[ {v}, %{b} ]" for v, b in edges]))
 
-    def when(self, condition: str, types: Sequence[str], then: Callable[[], Sequence[str]],
-             otherwise: Callable[[], Sequence[str]] | None = None, hint: str = "") -> list[str]:  # fmt: skip
+    def when(self, condition: str, types: Sequence[str], then: Callable[[], Sequence[str] | None],
+             otherwise: Callable[[], Sequence[str] | None] | None = None, hint: str = "") -> list[str]:  # fmt: skip
         """if/else: the values of the branch that ran. Without `otherwise` there are none."""
         first, second, end = self.label("then"), self.label("else") if otherwise else "", self.label("end")
         self.fork(condition, first, second or end, hint)
         self.start(first)
-        left = then()
+        left = then() or ()
         first_end = self.block
         self.jump(end)
         if otherwise is None:
             self.start(end)
             return []
         self.start(second)
-        right = otherwise()
+        right = otherwise() or ()
         second_end = self.block
         self.jump(end)
         self.start(end)
@@ -192,7 +192,7 @@ class Emitter:
         return [self.phi(t, (f, entry), (n, latch)) for (t, f), n in zip(carried, following, strict=True)]
 
     def loop_while(self, carried: Sequence[tuple[str, str]], before: Callable[[list[str]], tuple[str, Sequence[str]]],
-                   after: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:  # fmt: skip
+                   after: Callable[[list[str]], Sequence[str]]) -> list[str]:  # fmt: skip
         """while: `before(carried)` gives the condition and what goes on, `after` of that the next carried values."""
         head, body, end, entry = self.label("while"), self.label("do"), self.label("done"), self.block
         self.jump(head)
@@ -203,7 +203,7 @@ class Emitter:
         condition, passed = before(names)
         self.fork(condition, body, end)
         self.start(body)
-        following = after(passed)
+        following = after(list(passed))
         self.jump(head)
         latch = self.block
         self.lines[place] = "\n".join(

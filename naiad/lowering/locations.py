@@ -6,6 +6,8 @@
 Rules need do nothing: `lower_operations` sets the line of each op before it is written. Lines only, no variables.
 """
 
+from typing import Any, cast
+
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
@@ -70,5 +72,5 @@ def place_of(location: Attribute | None) -> Place | None:
     if isinstance(location, NameLoc):
         return place_of(location.location)
     if isinstance(location, FusedLoc):
-        return next(filter(None, map(place_of, location.locations.data)), None)
+        return next(filter(None, map(place_of, cast(Any, location.locations).data)), None)
     return None

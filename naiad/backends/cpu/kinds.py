@@ -6,9 +6,10 @@ operation on them is written out in f32 and rounded. i1 is i1 in registers and a
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any, cast
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, VectorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.ir.types import PointerType
 from naiad.lowering.emitter import vector_type
@@ -83,6 +84,21 @@ def kind(element: str, lanes: int = 0) -> Kind:
 @cache
 def llvm_text(element: str, lanes: int) -> str:
     return vector_type(LLVM[element], lanes)
+
+
+def word(op: Operation, name: str) -> str:
+    """A property that is a string or a word of an enumeration."""
+    return cast(Any, op.properties[name]).data
+
+
+def count(op: Operation, name: str) -> int:
+    """A property that is an integer."""
+    return cast(Any, op.properties[name]).value.data
+
+
+def pointee(value: SSAValue) -> Attribute:
+    """What a scalar pointer points at."""
+    return cast(PointerType, value.type).pointee
 
 
 known: dict[int, tuple[Attribute, Kind]] = {}

@@ -5,7 +5,7 @@ loop over programs; the program's place in the grid is carried from round to rou
 """
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from naiad.backends.cpu import (
     amx,
@@ -23,7 +23,7 @@ from naiad.backends.cpu import (
     lower_transpose,
     lower_vectors,
 )
-from naiad.backends.cpu.kinds import kind, kind_of
+from naiad.backends.cpu.kinds import kind, kind_of, word
 from naiad.backends.cpu.lower_control import run
 from naiad.backends.cpu.lower_debug import assert_messages
 from naiad.backends.cpu.lower_memory import place_arena, to_register
@@ -69,14 +69,13 @@ def lower(module: ModuleOp, target: CpuTarget, lines: bool = False) -> str:
 def lower_function(function: Operation, out: Module, target: CpuTarget, messages: list[str], lines: bool) -> None:
     """Adds the kernel to `out`."""
     e = CpuEmitter(out, target)
-    name, attributes = function.properties["sym_name"].data, target.function_attributes
+    name, attributes = word(function, "sym_name"), target.function_attributes
     if lines:
         e.locations = Locations(out, name, function.location)
         e.suffix = e.locations.suffix(function.location)
         attributes += f" !dbg {e.locations.scope}"
-    e.rules, e.asserts, e.prints = RULES, messages, False
+    e.rules, e.asserts = RULES, messages
     block = function.regions[0].blocks[0]
-    e.leave, e.status = "leave", "%status"
     e.grid = [load_slot(e, n, f"%grid{n}") for n in range(3)]
     e.do("%status = load ptr, ptr " + e.gep("%args", "24") + ", align 8")
     for number, argument in enumerate(block.args):
@@ -124,7 +123,7 @@ def first_place(e: CpuEmitter, used: int) -> list[tuple[str, str]]:
     return place
 
 
-def one_program(e: CpuEmitter, block: object, used: int, place: list[str]) -> list[str]:
+def one_program(e: CpuEmitter, block: Block, used: int, place: list[str]) -> list[str]:
     """Writes the body for the program at `place`; gives the place of the next."""
     e.program = [*place, *["0"] * (3 - used)]
     arguments = [e.values[a] for a in block.args]

@@ -5,7 +5,7 @@ LLVM's atomicrmw where the CPU has it; floats of 16 bits, and max and min of flo
 
 from xdsl.ir import Operation
 
-from naiad.backends.cpu.kinds import Kind, kind_of
+from naiad.backends.cpu.kinds import Kind, kind_of, word
 from naiad.backends.cpu.lower_elementwise import in_f32
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules
@@ -20,7 +20,7 @@ NAMES = {"exch": "xchg", "xchg": "xchg", "fadd": "fadd", "fmax": "fmax", "fmin":
 
 @rules.lower("ttc.atomic_rmw")
 def read_modify_write(op: Operation, e: CpuEmitter) -> str:
-    name, order = NAMES[op.properties["kind"].data], ORDERS[op.properties["sem"].data]
+    name, order = NAMES[word(op, "kind")], ORDERS[word(op, "sem")]
     kind = kind_of(op.operands[1])
     pointer, value = e.all(op.operands)
     if kind.element == "i1":
@@ -79,7 +79,7 @@ def modified(e: CpuEmitter, kind: Kind, old: str, value: str, name: str) -> str:
 @rules.lower("ttc.atomic_cas")
 def compare_and_swap(op: Operation, e: CpuEmitter) -> str:
     """Floats are compared by their bits."""
-    kind, order = kind_of(op.results[0]), ORDERS[op.properties["sem"].data]
+    kind, order = kind_of(op.results[0]), ORDERS[word(op, "sem")]
     pointer, expected, value = e.all(op.operands)
     integer = kind.integer
     to, back = ("ptrtoint", "inttoptr") if kind.element == "ptr" else ("bitcast", "bitcast")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from naiad.backends.cpu.kinds import Kind
+from naiad.backends.cpu.kinds import Kind, word
 from naiad.backends.cpu.writer import CpuEmitter, operand_kind, result_kind
 from naiad.lowering.emitter import suffix
 from naiad.lowering.rules import Rules
@@ -243,8 +243,7 @@ def float_to_int(e: CpuEmitter, source: Kind, target: Kind, value: str, signed: 
 
 @rules.lower("arith.extf", "arith.truncf", "tt.fp_to_fp")
 def float_cast(op: Operation, e: CpuEmitter) -> str:
-    rounding = op.properties.get("rounding")
-    mode = rounding.data if rounding is not None else "rtne"
+    mode = word(op, "rounding") if "rounding" in op.properties else "rtne"
     return convert_float(e, operand_kind(op), result_kind(op), e.of(op.operands[0]), mode)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation
 
-from naiad.backends.cpu.kinds import kind_of
+from naiad.backends.cpu.kinds import count, kind_of, word
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules, lower_block
 
@@ -29,7 +29,7 @@ def end(op: Operation, e: CpuEmitter) -> None:
 
 
 @rules.lower("scf.for")
-def count(op: Operation, e: CpuEmitter) -> list[str]:
+def count_up(op: Operation, e: CpuEmitter) -> list[str]:
     low, high, step, *first = e.all(op.operands)
     types = [kind_of(v).llvm for v in op.operands[3:]]
     block = op.regions[0].block
@@ -74,8 +74,7 @@ def programs(op: Operation, e: CpuEmitter) -> str:
 
 
 def axis_of(op: Operation) -> int:
-    axis = op.properties["axis"]
-    return int(axis.value.data) if hasattr(axis, "value") else "xyz".index(axis.data)
+    return count(op, "axis")
 
 
 @rules.lower("llvm.intr.assume")
@@ -88,4 +87,4 @@ def assume(op: Operation, e: CpuEmitter) -> None:
 def call(op: Operation, e: CpuEmitter) -> str:
     """A C function; i1 has no such type and goes as it is."""
     types = [kind_of(v).llvm for v in op.operands]
-    return e.call(kind_of(op.results[0]).llvm, op.properties["symbol"].data, types, e.all(op.operands))
+    return e.call(kind_of(op.results[0]).llvm, word(op, "symbol"), types, e.all(op.operands))

@@ -1,8 +1,10 @@
 """device_print and device_assert."""
 
+from typing import Any
+
 from xdsl.ir import Operation
 
-from naiad.backends.cpu.kinds import Kind, kind_of
+from naiad.backends.cpu.kinds import Kind, count, kind_of, word
 from naiad.backends.cpu.lower_casts import to_f32
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules
@@ -12,7 +14,7 @@ rules = Rules()
 
 def assert_messages(module: Operation) -> list[str]:
     """The messages of the module's ttc.assert ops: the status word of a failed launch is 1 + the index in this list."""
-    found = [op.properties["message"].data for op in module.walk() if op.name == "ttc.assert"]
+    found = [word(op, "message") for op in module.walk() if op.name == "ttc.assert"]
     return list(dict.fromkeys(found))
 
 
@@ -23,14 +25,14 @@ def check(op: Operation, e: CpuEmitter) -> None:
     passed, failed = e.label("passed"), e.label("failed")
     e.fork(e.of(op.operands[0]), passed, failed)
     e.start(failed)
-    code = 1 + e.asserts.index(op.properties["message"].data)
+    code = 1 + e.asserts.index(word(op, "message"))
     e.do(f"%ignored{e.number} = cmpxchg ptr {e.status}, i64 0, i64 {code} monotonic monotonic")
     e.jump(e.leave)
     e.start(passed)
 
 
 @rules.lower("ttc.print")
-def show(op: Operation, e: CpuEmitter) -> None:
+def show(op: Any, e: CpuEmitter) -> None:
     """`pid (0, 0, 0) idx ( 3) prefix 1.5`, by printf."""
     text, arguments = ["pid ("], []
     pids = e.all(op.pids) or list(e.program)
@@ -40,10 +42,10 @@ def show(op: Operation, e: CpuEmitter) -> None:
         widths = [len(str(max(n - 1, 0))) for n in op.properties["shape"].get_values()]
         text.append(" idx (" + ", ".join([f"%{w}lld" for w in widths]) + ")")
         arguments += [f"i64 {i}" for i in e.all(op.index)]
-    text.append(op.properties["prefix"].data.replace("%", "%%"))
+    text.append(word(op, "prefix").replace("%", "%%"))
     if op.value is not None:
-        if op.properties["operand_count"].value.data > 1:
-            text.append(f"(operand {op.properties['operand_number'].value.data}) ")
+        if count(op, "operand_count") > 1:
+            text.append(f"(operand {count(op, 'operand_number')}) ")
         form, argument = printed(op, e, kind_of(op.value), e.of(op.value))
         text.append(form)
         arguments.append(argument)

@@ -9,7 +9,7 @@ from functools import cached_property
 from xdsl.ir import Operation
 
 from naiad.backends.cpu.amx import TileShape, define_amx
-from naiad.backends.cpu.kinds import Kind, kind, kind_of_type
+from naiad.backends.cpu.kinds import Kind, count, kind, kind_of_type, pointee
 from naiad.backends.cpu.lower_casts import from_f32, to_f32
 from naiad.backends.cpu.microkernel import DotPlan, dot_plan
 from naiad.backends.cpu.writer import CpuEmitter
@@ -48,8 +48,8 @@ class Dot:
 
 
 def dot_of(op: Operation, e: CpuEmitter) -> Dot:
-    a, b, acc = [op.operands[n].type.pointee for n in range(3)]
-    m, n, k = [op.properties[name].value.data for name in "mnk"]
+    a, b, acc = [pointee(v) for v in op.operands[:3]]
+    m, n, k = [count(op, name) for name in "mnk"]
     packed = "packed" in op.properties
     plan = dot_plan(e.target, m, n, k, a, b, acc)
     if (plan.a_type, plan.b_type) != (a, b) or not packed:

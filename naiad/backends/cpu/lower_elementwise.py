@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from naiad.backends.cpu.kinds import Kind, kind_of, kind_of_type
+from naiad.backends.cpu.kinds import Kind, kind_of, kind_of_type, word
 from naiad.backends.cpu.lower_casts import convert_float, from_f32, to_f32
 from naiad.backends.cpu.writer import CpuEmitter, operand_kind, result_kind
 from naiad.ir.constants import number
@@ -71,7 +71,9 @@ def precise_division(op: Operation, e: CpuEmitter) -> str:
 
 @rules.lower("arith.constant")
 def constant(op: Operation, e: CpuEmitter) -> str:
-    return e.number_of(number(op.properties["value"]), kind_of_type(op.results[0].type))
+    value = number(op.properties["value"])
+    assert value is not None
+    return e.number_of(value, kind_of_type(op.results[0].type))
 
 
 @rules.lower("ub.poison")
@@ -182,7 +184,7 @@ def multiply_high(op: Operation, e: CpuEmitter) -> str:
 @rules.lower("arith.cmpi")
 def compare_integers(op: Operation, e: CpuEmitter) -> str:
     a, b = e.all(op.operands)
-    return e.op(f"icmp {op.properties['predicate'].data} {operand_kind(op).llvm} {a}, {b}")
+    return e.op(f"icmp {word(op, 'predicate')} {operand_kind(op).llvm} {a}, {b}")
 
 
 @rules.lower("arith.cmpf")
@@ -191,7 +193,7 @@ def compare_floats(op: Operation, e: CpuEmitter) -> str:
     a, b = e.all(op.operands)
     if kind.is_small_float:
         a, b, kind = to_f32(e, kind, a), to_f32(e, kind, b), kind.of("f32")
-    return e.op(f"fcmp {op.properties['predicate'].data} {kind.llvm} {a}, {b}")
+    return e.op(f"fcmp {word(op, 'predicate')} {kind.llvm} {a}, {b}")
 
 
 @rules.lower("arith.select")
@@ -268,7 +270,7 @@ def fused(op: Operation, e: CpuEmitter) -> str:
 @rules.lower("tt.clampf")
 def clamp(op: Operation, e: CpuEmitter) -> str:
     """min(max(x, low), high): a NaN in x gives low unless propagateNan is "all"."""
-    all_nan = op.properties["propagateNan"].data == "all"
+    all_nan = word(op, "propagateNan") == "all"
     larger, smaller = ("maximum", "minimum") if all_nan else ("maxnum", "minnum")
 
     def write(kind: Kind, x: str, low: str, high: str) -> str:

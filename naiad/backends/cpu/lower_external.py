@@ -9,7 +9,7 @@ import re
 from xdsl.ir import Operation
 
 from naiad.backends.cpu import libdevice_float, libdevice_integer
-from naiad.backends.cpu.kinds import Kind, kind, kind_of
+from naiad.backends.cpu.kinds import Kind, count, kind, kind_of, word
 from naiad.backends.cpu.lower_casts import from_f32, to_f32
 from naiad.backends.cpu.lower_elementwise import whole
 from naiad.backends.cpu.lower_math import FUNCTIONS, apply
@@ -37,10 +37,10 @@ def external(op: Operation, e: CpuEmitter) -> str:
     kinds, result = [kind_of(v) for v in op.operands], kind_of(op.results[0])
     operands = e.all(op.operands)
     if not any(k.is_small_float for k in (result, *kinds)):
-        return write(e, op.properties["symbol"].data, kinds, operands, result)
+        return write(e, word(op, "symbol"), kinds, operands, result)
     values = [to_f32(e, k, x) if k.is_small_float else x for k, x in zip(kinds, operands, strict=True)]
     wide = [k.of("f32") if k.is_small_float else k for k in kinds]
-    answer = write(e, op.properties["symbol"].data, wide, values, result.of("f32") if result.is_small_float else result)
+    answer = write(e, word(op, "symbol"), wide, values, result.of("f32") if result.is_small_float else result)
     return from_f32(e, result, answer) if result.is_small_float else answer
 
 
@@ -86,7 +86,7 @@ def integer_power(e: CpuEmitter, kinds: list[Kind], operands: list[str], result:
 @rules.lower("tt.elementwise_inline_asm")
 def assembly(op: Operation, e: CpuEmitter) -> list[str]:
     """The text once for each `packed_element` lanes; elements of less than 32 bits go in packed words."""
-    pack = op.properties["packed_element"].value.data
+    pack = count(op, "packed_element")
     kinds, results = [kind_of(v) for v in op.operands], [kind_of(r) for r in op.results]
     lanes = (kinds or results)[0].lanes
     if lanes % pack if lanes else pack != 1:
@@ -97,9 +97,9 @@ def assembly(op: Operation, e: CpuEmitter) -> list[str]:
         outputs = [t for r in results for t in word_types(r, pack)]
         answers = called(e, op, inputs, outputs)
         for n, r in enumerate(results):
-            count = len(word_types(r, pack))
-            outs[n] = put(e, r, outs[n], answers[:count], first, pack)
-            answers = answers[count:]
+            taken = len(word_types(r, pack))
+            outs[n] = put(e, r, outs[n], answers[:taken], first, pack)
+            answers = answers[taken:]
     return outs
 
 
@@ -127,11 +127,11 @@ def words(e: CpuEmitter, k: Kind, value: str, first: int, pack: int) -> list[tup
 
 def called(e: CpuEmitter, op: Operation, inputs: list[tuple[str, str]], outputs: list[str]) -> list[str]:
     """The call of the assembly itself."""
-    text = op.properties["asm_string"].data.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
-    effect = "" if op.properties["pure"].value.data else "sideeffect "
+    text = word(op, "asm_string").replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+    effect = "" if count(op, "pure") else "sideeffect "
     result = outputs[0] if len(outputs) == 1 else "{ " + ", ".join(outputs) + " }"
     given = ", ".join(f"{t} {x}" for t, x in inputs)
-    call = f'call {result} asm {effect}"{text}", "{op.properties["constraints"].data}"({given})'
+    call = f'call {result} asm {effect}"{text}", "{word(op, "constraints")}"({given})'
     whole = e.op(call)
     if len(outputs) == 1:
         return [whole]

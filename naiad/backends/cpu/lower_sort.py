@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from naiad.backends.cpu import lower_transpose
-from naiad.backends.cpu.kinds import Kind, kind, kind_of_type
+from naiad.backends.cpu.kinds import Kind, count, kind, kind_of_type, pointee
 from naiad.backends.cpu.sort_keys import Order, from_key, to_key
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules
@@ -27,20 +27,20 @@ WIDE = kind("i64")
 
 @rules.lower("ttc.sort")
 def sort(op: Operation, e: CpuEmitter) -> None:
-    pointee = kind_of_type(op.operands[0].type.pointee)
-    order = Order(pointee.element, "descending" in op.properties, "signed" in op.properties)
-    rows, n = [op.properties[name].value.data for name in ("rows", "n")]
+    element = kind_of_type(pointee(op.operands[0]))
+    order = Order(element.element, "descending" in op.properties, "signed" in op.properties)
+    rows, n = [count(op, name) for name in ("rows", "n")]
     if n < 2:
         return
-    shape = SortShape.of(e, pointee.memory.bits, min(n, SCRATCH // pointee.bytes))
-    pointer, scratch = e.of(op.operands[0]), e.slot("i8", min(n * pointee.bytes, SCRATCH))
-    long = n * pointee.bytes > SCRATCH
+    shape = SortShape.of(e, element.memory.bits, min(n, SCRATCH // element.bytes))
+    pointer, scratch = e.of(op.operands[0]), e.slot("i8", min(n * element.bytes, SCRATCH))
+    long = n * element.bytes > SCRATCH
     name = f"{shape.name}_{order.name}{'_long' if long else ''}"
     helper = e.module.once(name, lambda name: define(e, name, shape, order, long))
 
     def row(i: str, _: list[str]) -> None:
-        place = e.gep(pointer, e.op(f"mul i64 {i}, {n * pointee.bytes}"))
-        e.do(f"call void {helper}(ptr {place}, ptr {scratch}, i64 {n}, i64 {min(n, SCRATCH // pointee.bytes)})")
+        place = e.gep(pointer, e.op(f"mul i64 {i}, {n * element.bytes}"))
+        e.do(f"call void {helper}(ptr {place}, ptr {scratch}, i64 {n}, i64 {min(n, SCRATCH // element.bytes)})")
 
     e.loop("0", str(rows), "1", [], row)
 
@@ -138,7 +138,7 @@ class Network:
             return [self.math("lshr", state[0], "2")]
 
         [left] = f.loop_while([("i64", distance)], lambda s: (f.op(f"icmp uge i64 {s[0]}, {2 * block}"), s), two)
-        f.when(f.op(f"icmp uge i64 {left}, {block}"), [], lambda: self.single_step(left) or [])
+        f.when(f.op(f"icmp uge i64 {left}, {block}"), [], lambda: self.single_step(left))
         self.loop(self.count, str(block), self.finish)
 
     def finish(self, first: str) -> None:

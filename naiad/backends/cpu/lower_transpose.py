@@ -5,7 +5,7 @@ One copy of the network of shuffles a module, since each costs a tenth of a mill
 
 from xdsl.ir import Operation
 
-from naiad.backends.cpu.kinds import Kind, kind, kind_of_type
+from naiad.backends.cpu.kinds import Kind, count, kind, kind_of_type, pointee
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules
 
@@ -14,8 +14,8 @@ rules = Rules()
 
 @rules.lower("ttc.transpose")
 def transpose(op: Operation, e: CpuEmitter) -> None:
-    element = kind_of_type(op.operands[0].type.pointee).memory.bits
-    m, n = [op.properties[name].value.data for name in "mn"]
+    element = kind_of_type(pointee(op.operands[0])).memory.bits
+    m, n = [count(op, name) for name in "mn"]
     side = min(e.target.lanes(element), 16, m, n)
     lanes = kind(f"i{element}", side if side > 1 else 0)
     helper = e.module.once(f"naiad_transpose_i{element}_{side}", lambda name: define(e, name, lanes))

@@ -3,7 +3,7 @@
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
-from naiad.backends.cpu.kinds import Kind, kind_of
+from naiad.backends.cpu.kinds import Kind, kind_of, word
 from naiad.backends.cpu.lower_casts import from_f32, to_f32
 from naiad.backends.cpu.lower_elementwise import combine
 from naiad.backends.cpu.writer import CpuEmitter, operand_kind, result_kind
@@ -55,7 +55,7 @@ def shuffle(op: Operation, e: CpuEmitter) -> str:
 
 @rules.lower("ttc.reduce")
 def reduce(op: Operation, e: CpuEmitter) -> str:
-    return reduced(e, op.properties["kind"].data, operand_kind(op), e.of(op.operands[0]))
+    return reduced(e, word(op, "kind"), operand_kind(op), e.of(op.operands[0]))
 
 
 def reduced(e: CpuEmitter, name: str, kind: Kind, value: str) -> str:

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from naiad.backends.cpu.kinds import Kind, kind_of
 from naiad.backends.cpu.target import CpuTarget
 from naiad.lowering.emitter import Emitter, Module, double_literal, float_literal, round_to_f32, splat
+from naiad.lowering.rules import Rules
 
 SMALL = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
          "f8E5M2": ml_dtypes.float8_e5m2, "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
@@ -23,6 +24,14 @@ class CpuEmitter(Emitter):
         self.target = target
         self.frame: list[str] = []  # what the entry block starts with: stack slots
         self.fences = False  # whether streaming stores have to be fenced at the end
+        self.prints = False  # whether stdout has to be flushed at the end
+        self.tiles_set = False  # whether the shapes of the tile registers hold for the whole launch
+        self.uses_tiles = False
+        self.rules = Rules()  # what control flow lowers its regions with
+        self.asserts: list[str] = []  # the module's messages
+        self.grid: list[str] = []  # programs along x, y, z
+        self.program: list[str] = []  # the program's place in the grid
+        self.status, self.leave = "%status", "leave"  # the status word's address, the label where a run ends
 
     # -- operands
 

@@ -142,12 +142,15 @@ def test_scalar_access_under_a_mask(cpu):
 
 
 @pytest.mark.parametrize("cpu", RUNNABLE)
-@pytest.mark.parametrize("offset", [0, 4])
-def test_streaming_stores_at_any_alignment(cpu, offset):
+@pytest.mark.parametrize("align", [None, 64])
+def test_streaming_stores(cpu, align):
     p = Program("*f32", "*f32")
-    p.loop(0, 256, 16, [], lambda i: p.store(p.at(p.args[1], i), p.load(p.at(p.args[0], i), "16xf32"), stream=True))
+    how = {"stream": True} | ({"align": align} if align else {})
+    p.loop(0, 256, 16, [], lambda i: p.store(p.at(p.args[1], i), p.load(p.at(p.args[0], i), "16xf32"), **how))
     x = np.random.default_rng(0).standard_normal(256).astype(np.float32)
     room = np.zeros(300, np.float32)
-    first = (-room.ctypes.data % 64 + offset) // 4
-    compiled(p, cpu)(x, room[first : first + 256])
+    first = -room.ctypes.data % 64 // 4 + (0 if align else 1)
+    kernel = compiled(p, cpu)
+    assert ("nontemporal" in kernel.text) == (align is not None)
+    kernel(x, room[first : first + 256])
     assert np.array_equal(room[first : first + 256], x)
