@@ -123,7 +123,7 @@ SIGNED: dict[str, Callable] = {
 }  # fmt: skip
 UNSIGNED: dict[str, Callable] = {
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.divui": np.floor_divide,
-    "arith.remui": np.remainder, "arith.ceildivui": lambda a, b: np.floor_divide(a, b) + (np.remainder(a, b) != 0),
+    "arith.remui": _remainder, "arith.ceildivui": lambda a, b: np.floor_divide(a, b) + (np.remainder(a, b) != 0),
     "arith.maxui": np.maximum, "arith.minui": np.minimum, "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or,
     "arith.xori": np.bitwise_xor, "arith.shli": _shift_left, "arith.shrui": _shift_right, "tt.mulhiui": _mulhi,
 }  # fmt: skip

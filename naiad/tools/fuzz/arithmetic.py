@@ -50,23 +50,25 @@ def integers(scope: Scope) -> None:
 
 
 def integer_division(scope: Scope) -> None:
-    """x // y and x % y of one signedness; the divisor is made odd and positive."""
+    """x // y and x % y of one signedness; by any number, or by one that is made odd and positive."""
     a = scope.pick(is_integer)
     b = a and scope.partner(a, lambda v: v.is_integer and (v.dtype in SIGNED) == (a.dtype in SIGNED))
     if a is None or b is None:
         return
     op = scope.random.choice(("//", "%"))
-    scope.define(f"{a.name} {op} (({b.name} & 31) | 1)", integer_type(a.dtype, b.dtype), _meet(a, b))
+    divisor = scope.random.choice((f"(({b.name} & 31) | 1)", b.name))
+    scope.define(f"{a.name} {op} {divisor}", integer_type(a.dtype, b.dtype), _meet(a, b))
 
 
 def shift(scope: Scope) -> None:
-    """x << y and x >> y by less than the width."""
+    """x << y and x >> y, by less than the width or by more."""
     a = scope.pick(is_integer)
     b = a and scope.partner(a, lambda v: v.dtype == a.dtype)
     if a is None or b is None:
         return
     op = scope.random.choice(("<<", ">>"))
-    scope.define(f"{a.name} {op} ({b.name} & {bits_of(a.dtype) - 1})", a.dtype, _meet(a, b))
+    count = scope.random.choice((f"({b.name} & {bits_of(a.dtype) - 1})", b.name))
+    scope.define(f"{a.name} {op} {count}", a.dtype, _meet(a, b))
 
 
 def floats(scope: Scope) -> None:
