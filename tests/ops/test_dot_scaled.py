@@ -19,9 +19,12 @@ M, N, K = 32, 64, 128
 def scaled_kernel(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr,
                   A_ROWS: tl.constexpr, A_COLUMNS: tl.constexpr, B_ROWS: tl.constexpr, B_COLUMNS: tl.constexpr,
                   GROUPS: tl.constexpr, A_KIND: tl.constexpr, B_KIND: tl.constexpr, A_K: tl.constexpr,
-                  B_K: tl.constexpr):  # fmt: skip
+                  B_K: tl.constexpr, TURNED: tl.constexpr = False):  # fmt: skip
     a = tl.load(a_ptr + tl.arange(0, A_ROWS)[:, None] * A_COLUMNS + tl.arange(0, A_COLUMNS)[None, :])
-    b = tl.load(b_ptr + tl.arange(0, B_ROWS)[:, None] * B_COLUMNS + tl.arange(0, B_COLUMNS)[None, :])
+    if TURNED:
+        b = tl.load(b_ptr + tl.arange(0, B_COLUMNS)[:, None] * B_ROWS + tl.arange(0, B_ROWS)[None, :]).T
+    else:
+        b = tl.load(b_ptr + tl.arange(0, B_ROWS)[:, None] * B_COLUMNS + tl.arange(0, B_COLUMNS)[None, :])
     groups, m, n = tl.arange(0, GROUPS)[None, :], tl.arange(0, M), tl.arange(0, N)
     a_scale, b_scale = None, None
     if a_scale_ptr is not None:
@@ -44,12 +47,16 @@ def operand(kind: str, sizes: tuple[int, int], axis: int) -> tuple[Any, Any]:
     return np.ascontiguousarray(packed), E2M1[codes]
 
 
-def run(a_kind: str, b_kind: str, a_scale: Any, b_scale: Any, a_k: bool = True, b_k: bool = True) -> tuple[Any, Any]:
+def run(
+    a_kind: str, b_kind: str, a_scale: Any, b_scale: Any, a_k: bool = True, b_k: bool = True, turned: bool = False
+) -> tuple[Any, Any]:
     a, a_numbers = operand(a_kind, (M, K), 1 if a_k else 0)
     b, b_numbers = operand(b_kind, (K, N), 0 if b_k else 1)
     out = np.full((M, N), np.nan, np.float32)
     groups = next((s.shape[1] for s in (a_scale, b_scale) if s is not None), 4)
-    scaled_kernel[(1,)](a, a_scale, b, b_scale, out, M, N, *a.shape, *b.shape, groups, a_kind, b_kind, a_k, b_k)
+    given = np.ascontiguousarray(b.T) if turned else b
+    shapes = (M, N, *a.shape, *b.shape, groups)
+    scaled_kernel[(1,)](a, a_scale, given, b_scale, out, *shapes, a_kind, b_kind, a_k, b_k, turned)
     left, right = (x * np.repeat(factors(s), K // groups, axis=1) if s is not None else x
                    for x, s in ((a_numbers, a_scale), (b_numbers.T, b_scale)))  # fmt: skip
     return out, left @ right.T + 1
@@ -75,6 +82,12 @@ def test_formats(a_kind: str, b_kind: str) -> None:
 @pytest.mark.parametrize(("a_k", "b_k"), [(False, True), (True, False), (False, False)])
 def test_packed_across_k(a_k: bool, b_k: bool) -> None:
     out, right = run("e2m1", "e2m1", codes(M), codes(N), a_k, b_k)
+    np.testing.assert_allclose(out, right, rtol=1e-5, atol=1e-5 * np.abs(right).max())
+
+
+@pytest.mark.parametrize(("b_kind", "b_k"), [("e2m1", True), ("e2m1", False), ("e4m3", True), ("fp16", True)])
+def test_transposed(b_kind: str, b_k: bool) -> None:
+    out, right = run("e5m2", b_kind, codes(M), codes(N), True, b_k, turned=True)
     np.testing.assert_allclose(out, right, rtol=1e-5, atol=1e-5 * np.abs(right).max())
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    BoolAttr,
     DenseArrayBase,
     Float8E4M3FNType,
     Float8E5M2Type,
@@ -33,6 +34,7 @@ from xdsl.rewriter import Rewriter
 from naiad.ir.attributes import keyword
 from naiad.ir.base import bits, element, int_attr, like, shape, tensor
 from naiad.ir.tt.dot import DotScaledOp
+from naiad.ir.tt.shape import TransOp
 from naiad.passes.ttir.accesses import Maker
 
 __all__ = ["DecomposeScaledDot"]
@@ -53,26 +55,49 @@ class DecomposeScaledDot(ModulePass):
 
 
 def _decompose(op: DotScaledOp) -> None:
-    make = Maker(op, op.location)
-    a_kind, b_kind = op.a_elem_type.data, op.b_elem_type.data
-    rank = len(shape(op.a.type))
-    is_packed_along_k = [p is None or bool(p.value.data) for p in (op.lhs_k_pack, op.rhs_k_pack)]
-    a = _numbers(make, op.a, a_kind, rank - 1 if is_packed_along_k[0] else rank - 2)
-    b = _numbers(make, op.b, b_kind, rank - 2 if is_packed_along_k[1] else rank - 1)
-    has_nan = not op.fastMath.value.data
-    if op.a_scale is not None:
-        a = _scaled(make, a, op.a_scale, rank - 1, has_nan)
-    if op.b_scale is not None:
-        b = _scaled(make, b, _transposed(make, op.b_scale), rank - 2, has_nan)
-    type = bf16 if _fits(a_kind, op.a_scale) and _fits(b_kind, op.b_scale) else f32
-    c = _converted(make, op.c, f32)
-    made = make.op(
-        "tt.dot", c.type, _converted(make, a, type), _converted(make, b, type), c, inputPrecision=keyword("ieee")
-    )
+    make, c = Maker(op, op.location), op.c
+    type = bf16 if _fits(op.a_elem_type.data, op.a_scale) and _fits(op.b_elem_type.data, op.b_scale) else f32
+    a, b = (_converted(make, value, type) for value in (_lhs(make, op), _rhs(make, op)))
+    made = make.op("tt.dot", like(c.type, f32), a, b, _converted(make, c, f32), inputPrecision=keyword("ieee"))
     made = _converted(make, made, element(op.result.type))
     made.name_hint = op.result.name_hint
     op.result.replace_all_uses_with(made)
     Rewriter.erase_op(op)
+
+
+def _lhs(make: Maker, op: DotScaledOp) -> SSAValue:
+    """The numbers of a, times their scales."""
+    k = len(shape(op.a.type)) - 1
+    numbers = _numbers(make, op.a, op.a_elem_type.data, k if _is_true(op.lhs_k_pack) else k - 1)
+    return numbers if op.a_scale is None else _scaled(make, numbers, op.a_scale, k, not _is_true(op.fastMath))
+
+
+def _rhs(make: Maker, op: DotScaledOp) -> SSAValue:
+    """The numbers of b, times their scales. What is transposed for the product is transposed last, as fewer bytes."""
+    value, k = op.b, len(shape(op.b.type)) - 2
+    turned = _untransposed(value)
+    if turned is not None:
+        value, k = turned, k + 1
+    other = 2 * len(shape(value.type)) - 3 - k  # the last two dimensions are k and this one
+    numbers = _numbers(make, value, op.b_elem_type.data, k if _is_true(op.rhs_k_pack) else other)
+    if op.b_scale is not None:
+        scale = op.b_scale if turned is not None else _transposed(make, op.b_scale)
+        numbers = _scaled(make, numbers, scale, k, not _is_true(op.fastMath))
+    if turned is None:
+        return numbers
+    return _transposed(make, _converted(make, numbers, bf16) if _fits(op.b_elem_type.data, op.b_scale) else numbers)
+
+
+def _is_true(flag: BoolAttr | None) -> bool:
+    """A flag, which is true where it is left out."""
+    return flag is None or bool(flag.value.data)
+
+
+def _untransposed(value: SSAValue) -> SSAValue | None:
+    """x where the value is x with its last two dimensions exchanged."""
+    rank, owner = len(shape(value.type)), value.owner
+    exchanged = (*range(rank - 2), rank - 1, rank - 2)
+    return owner.src if isinstance(owner, TransOp) and owner.order.get_values() == exchanged else None
 
 
 def _fits(kind: str, scale: SSAValue | None) -> bool:
