@@ -1,3 +1,4 @@
+# ruff: noqa: B007, RUF021, SIM201
 """Control flow computes what Python would: kernels run on the CPU against the same function in plain Python."""
 
 import numpy as np
