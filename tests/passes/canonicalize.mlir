@@ -139,3 +139,17 @@ tt.func @control(%x: i32, %y: i32, %p: !tt.ptr<i32>) -> (i32, i32, i32) {
   }
   tt.return %a, %b, %e : i32, i32, i32
 }
+
+// -----
+// CHECK-LABEL: tt.func @float_factors
+tt.func @float_factors(%x: f32) -> (f32, f32, f32) {
+  // CHECK: %[[HALF:.*]] = arith.mulf %x, %{{.*}} : f32
+  // CHECK-NEXT: tt.return %x, %[[HALF]], %x
+  %one = arith.constant 1.0 : f32
+  %half = arith.constant 0.5 : f32
+  %a = arith.mulf %one, %x : f32
+  %b = arith.mulf %x, %half : f32
+  %c = arith.negf %x : f32
+  %d = arith.negf %c : f32
+  tt.return %a, %b, %d : f32, f32, f32
+}
