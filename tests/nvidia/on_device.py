@@ -1,9 +1,8 @@
 """What is run on a machine with a GPU, in one go: `OUT=folder python -m tests.nvidia.on_device [only-substring]`.
 
 Runs the GPU tests and the side-by-side benchmark, each case in a process of its own with a time limit, and writes
-`$OUT/tests.txt`, `$OUT/bench.jsonl` and `$OUT/table.txt`. BENCH names the folder of the benchmark (default shared/bench),
-SECONDS_LEFT the time that all may take.
-"""
+`$OUT/tests.txt`, `$OUT/bench.jsonl` and `$OUT/table.txt`. BENCH names the folder of the benchmark (default
+shared/bench), SECONDS_LEFT the time that all may take."""
 
 import json
 import os
@@ -16,7 +15,8 @@ OUT = Path(os.environ.get("OUT", "out"))
 BENCH = Path(os.environ.get("BENCH", "shared/bench"))
 END = time.monotonic() + float(os.environ.get("SECONDS_LEFT", "450"))
 HOOK = "import naiad.compat; naiad.compat.install()"
-ROWS = ("vector_add", "softmax", "layernorm", "cumsum", "transpose", "dropout", "sort", "matmul_f16_4096", "matmul_f16_8192",
+ROWS = ("vector_add", "softmax", "layernorm", "cumsum", "transpose", "dropout", "sort", "matmul_f16_4096",
+"matmul_f16_8192",
         "matmul_f16_odd", "matmul_bf16_8192", "matmul_f32_4096", "matmul_f8_4096", "flash_fwd_d64_full", "flash_fwd_d64_causal",
         "flash_fwd_d128", "launch", "matmul_tma")  # fmt: skip
 
@@ -28,9 +28,12 @@ def left(most: float) -> float:
 
 def run(command: list[str], limit: float, **environment: str) -> tuple[int, str]:
     """(exit status, output); 124 where it took too long."""
-    environment = {**os.environ, "PYTHONPATH": os.getcwd(), **environment}
+    path = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, **environment}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=left(limit), env=environment, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=left(limit), env=environment, check=False
+        )
     except subprocess.TimeoutExpired as error:
         return 124, str(error.stdout or b"")[-2000:]
     return done.returncode, done.stdout + done.stderr
@@ -42,7 +45,9 @@ def tests(only: str) -> None:
     lines = []
     for name in names:
         if only in name and END - time.monotonic() > 5:
-            code, text = run([sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", name], 90)
+            code, text = run(
+                [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", name], 90
+            )
             last = text.strip().splitlines()[-1] if text.strip() else "nothing printed"
             lines.append(f"{'ok  ' if code == 0 else 'FAIL'} {name}: {last}")
             if code:
@@ -53,7 +58,7 @@ def tests(only: str) -> None:
 
 def collected() -> list[str]:
     """The functions of the GPU tests."""
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "gpu", "tests/nvidia/test_gpu.py"]
+    command = [sys.executable, "-m", "pytest", "-o", "addopts=", "-q", "--collect-only", "-m", "gpu", "tests/nvidia/test_gpu.py"]
     _, text = run(command, 60)
     found = [line.split("[")[0] for line in text.splitlines() if "::" in line]
     return list(dict.fromkeys(found))
