@@ -4,7 +4,8 @@
     divisibility[d]  the first element of every such run is a multiple of this (pointers: in bytes)
     constancy[d]     runs of this many elements along d are equal
 
-All are powers of two. Scalars have one dimension of size 1. `AxisInfo.of(function)` walks the function once; loops go to a
+All are powers of two. Scalars have one dimension of size 1. `AxisInfo.of(function)` walks the function once; loops go
+to a
 fixpoint. Coalescing, vector widths and pipelining read it.
 """
 
@@ -372,5 +373,3 @@ def meet(a: Known, b: Known) -> Known:
     """What holds of both."""
     axes = tuple(x.meet(y) for x, y in zip(a.axes, b.axes, strict=True))
     return Known(axes, a.constant if a.constant == b.constant else None)
-
-

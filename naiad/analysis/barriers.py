@@ -1,7 +1,8 @@
 """Where threads must wait for each other: before an op that touches shared memory which others read or wrote since the
 last barrier. Inserts gpu.barrier ops.
 
-Reads after reads need none. Loops are walked until what is pending at their start is stable, so that the end of one round
+Reads after reads need none. Loops are walked until what is pending at their start is stable, so that the end of one
+round
 is ordered before the start of the next.
 """
 

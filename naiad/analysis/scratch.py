@@ -1,4 +1,6 @@
-"""How many bytes of shared memory an op of ttgir needs for itself: conversions, reductions over warps, gathers, sorts."""
+"""How many bytes of shared memory an op of ttgir needs for itself: conversions, reductions over warps, gathers,
+sorts.
+"""
 
 from collections.abc import Callable
 from math import prod
@@ -132,7 +134,8 @@ def memory(op: Operation) -> int:
 
 RULES: dict[str, Callable[[Operation], int]] = {
     **dict.fromkeys(MOVES, renamed), "tt.reduce": reduce, "tt.scan": scan, "tt.join": joined, "tt.split": joined,
-    "tt.gather": whole_source, "tt.cat": concatenated, "ttn.flip": whole_source, "ttn.sort": whole_source, "ttn.topk": whole_source,
+    "tt.gather": whole_source, "tt.cat": concatenated, "ttn.flip": whole_source, "ttn.sort": whole_source,
+    "ttn.topk": whole_source,
     "tt.histogram": bins, "tt.atomic_rmw": atomic, "tt.atomic_cas": atomic, "ttg.local_alloc": memory,
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Layouts as attributes of tensor and memory types: `#ttg.blocked<{sizePerThread = [4], ...}>`, as Triton writes them.
 
-Every encoding is `Data` around a value of `naiad.layouts`: `type.encoding.data.linear(shape)`. `encoding(layout)` gives the
+Every encoding is `Data` around a value of `naiad.layouts`: `type.encoding.data.linear(shape)`. `encoding(layout)`
+gives the
 attribute of a layout. Also the type of shared memory, `!ttg.memdesc<64x64xf16, #shared, #smem, mutable>`.
 """
 
@@ -19,9 +20,9 @@ from naiad.layouts.linear import LinearLayout
 from naiad.layouts.mma import NvidiaMma
 from naiad.layouts.shared import NvmmaShared, PaddedShared, Shared, SharedLinear, SwizzledShared
 
-__all__ = ["ATTRIBUTES", "AsyncTokenType", "BlockedAttr", "DotOperandAttr", "LinearAttr", "MemDescType", "NvidiaMmaAttr",
-           "NvmmaSharedAttr", "PaddedSharedAttr", "SharedLinearAttr", "SharedMemoryAttr", "SliceAttr",
-           "SwizzledSharedAttr", "encoding", "layout_of", "linear_of", "memdesc"]  # fmt: skip
+__all__ = ["ATTRIBUTES", "AsyncTokenType", "BlockedAttr", "DotOperandAttr", "LinearAttr", "MemDescType",
+           "NvidiaMmaAttr", "NvmmaSharedAttr", "PaddedSharedAttr", "SharedLinearAttr", "SharedMemoryAttr",
+           "SliceAttr", "SwizzledSharedAttr", "encoding", "layout_of", "linear_of", "memdesc"]  # fmt: skip
 
 Fields = dict[str, Any]
 
@@ -186,8 +187,8 @@ class NvmmaSharedAttr(LayoutText, Data[NvmmaShared]):
 
     @classmethod
     def read(cls, fields: Fields) -> NvmmaShared:
-        return NvmmaShared(fields["swizzlingByteWidth"], fields["transposed"], fields["elementBitWidth"],
-                           fields.get("fp4Padded", False), fields.get("CGALayout", ()), fields.get("rank", 2))  # fmt: skip
+        more = fields.get("fp4Padded", False), fields.get("CGALayout", ()), fields.get("rank", 2)
+        return NvmmaShared(fields["swizzlingByteWidth"], fields["transposed"], fields["elementBitWidth"], *more)
 
     def fields(self) -> Fields:
         s = self.data

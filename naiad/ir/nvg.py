@@ -1,4 +1,6 @@
-"""The `ttng` dialect: what NVIDIA GPUs from sm_90 on add to ttgir. wgmma on shared memory, its waits, the proxy fence."""
+"""The `ttng` dialect: what NVIDIA GPUs from sm_90 on add to ttgir. wgmma on shared memory, its waits, the proxy
+fence.
+"""
 
 from typing import ClassVar
 
@@ -72,7 +74,9 @@ class WarpGroupDotOp(NaiadOp):
 
 @irdl_op_definition
 class WarpGroupDotWaitOp(NaiadOp):
-    """Waits until at most `pendings` groups of wgmma are under way; passes its operands on, so that uses come after it."""
+    """Waits until at most `pendings` groups of wgmma are under way; passes its operands on, so that uses come after
+    it.
+    """
 
     name = "ttng.warp_group_dot_wait"
     inputs = var_operand_def()

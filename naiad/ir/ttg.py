@@ -1,7 +1,7 @@
 """ttgir: tensors dealt to threads by layouts, and shared memory between them.
 
-    %s = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
-    %y = ttg.local_load %s : !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf16, #dot_a>
+%s = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+%y = ttg.local_load %s : !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf16, #dot_a>
 """
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i1, i32
@@ -29,8 +29,9 @@ from naiad.ir.base import NaiadOp, element, like, segments, shape
 from naiad.ir.encodings import ATTRIBUTES, AsyncTokenType, MemDescType
 from naiad.ir.types import pointee_of
 
-__all__ = ["TTG", "AsyncCommitGroupOp", "AsyncCopyOp", "AsyncWaitOp", "ConvertLayoutOp", "LocalAllocOp", "LocalDeallocOp",
-           "LocalLoadOp", "LocalStoreOp", "MemDescIndexOp", "MemDescSubsliceOp", "MemDescTransOp", "async_copy"]  # fmt: skip
+__all__ = ["TTG", "AsyncCommitGroupOp", "AsyncCopyOp", "AsyncWaitOp", "ConvertLayoutOp", "LocalAllocOp",
+           "LocalDeallocOp", "LocalLoadOp", "LocalStoreOp", "MemDescIndexOp", "MemDescSubsliceOp", "MemDescTransOp",
+           "async_copy"]  # fmt: skip
 
 TOKEN = AsyncTokenType()
 

@@ -1,6 +1,7 @@
 """Layouts seen along one axis of a tile: which bits count along it, what is left without it, where warps meet.
 
-Reductions and scans leave one part per warp in shared memory; `warp_slots` and `scan_slots` say where, for the allocator
+Reductions and scans leave one part per warp in shared memory; `warp_slots` and `scan_slots` say where, for the
+allocator
 and for the lowering alike.
 """
 
@@ -8,8 +9,8 @@ from collections.abc import Sequence
 
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["axis_bits", "broadcast_target", "first_slots", "pure_along", "register_run", "scan_slots", "transposed", "warp_slots",
-           "without_axis"]  # fmt: skip
+__all__ = ["axis_bits", "broadcast_target", "first_slots", "pure_along", "register_run", "scan_slots", "transposed",
+           "warp_slots", "without_axis"]  # fmt: skip
 
 PLACES = ("register", "lane", "warp")
 

@@ -1,7 +1,8 @@
 """How to get a tensor from one layout to another: registers only, shuffles within a warp, or shared memory.
 
-`plan(source, target, width)` decides by linear algebra. A shared-memory plan carries the scratch layout: where each element
-lies, so that both sides access the longest vectors that both can, and no lane of a warp meets another in a bank.
+`plan(source, target, width)` decides by linear algebra. A shared-memory plan carries the scratch layout: where each
+element lies, so that both sides access the longest vectors that both can, and no lane of a warp meets another in a
+bank.
 
 Source: "Linear Layouts", section on optimal swizzling.
 """
@@ -12,7 +13,7 @@ from functools import cache
 from naiad.layouts import gf2
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["Plan", "RegisterMove", "SharedMove", "ShuffleMove", "broadcast_mask", "plan", "scratch", "source_of"]  # fmt: skip
+__all__ = ["Plan", "RegisterMove", "SharedMove", "ShuffleMove", "broadcast_mask", "plan", "scratch", "source_of"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def scratch(
 ) -> SharedMove:
     """Where the elements lie in shared memory on the way from `source` to `target`.
 
-    The vector is what registers of both sides have in common, 16 bytes at most. The banks are a complement of a subspace
+    The vector is what registers of both sides have in common, 16 bytes at most. The banks are a complement of a
+    subspace
     that meets the lanes of neither side: then the lanes of a warp, on both sides, lie in different banks.
     longest: bytes of a vector at most.
     """
@@ -140,7 +142,9 @@ def scratch(
 
 def _thread_columns(source: LinearLayout, offset: LinearLayout, target: LinearLayout) -> list[int]:
     """The offsets that the bits of the thread add, on both sides: they must not reach into a vector."""
-    return [gf2.apply(offset.columns, c) for layout in (source, target) for n in ("lane", "warp") for c in layout.bases(n)]
+    return [
+        gf2.apply(offset.columns, c) for layout in (source, target) for n in ("lane", "warp") for c in layout.bases(n)
+    ]
 
 
 def _nonzero(layout: LinearLayout, name: str) -> tuple[int, ...]:

@@ -12,7 +12,18 @@ from typing import Protocol
 
 from naiad.layouts.linear import LinearLayout
 
-__all__ = ["CGA", "Blocked", "Distributed", "DotOperand", "Linear", "Slice", "dim_names", "extend", "shrink", "standard"]
+__all__ = [
+    "CGA",
+    "Blocked",
+    "Distributed",
+    "DotOperand",
+    "Linear",
+    "Slice",
+    "dim_names",
+    "extend",
+    "shrink",
+    "standard",
+]
 
 CGA = tuple[tuple[int, ...], ...]
 """For each bit of the CTA's number within its cluster, the step it makes in each dimension, in tiles of one CTA."""
@@ -94,7 +105,8 @@ def standard_inputs(layout: LinearLayout, rank: int) -> LinearLayout:
 
 @dataclass(frozen=True)
 class Blocked:
-    """Each thread holds a box of elements, each warp a box of threads, each CTA a box of warps; order: fastest first."""
+    """A box of elements in each thread, of threads in each warp, of warps in the CTA; order: fastest dimension
+    first."""
 
     size_per_thread: tuple[int, ...]
     threads_per_warp: tuple[int, ...]

@@ -1,4 +1,6 @@
-"""A layout as text: by tensor (who holds each element) or by hardware (what each thread holds). At most two dimensions."""
+"""A layout as text: by tensor (who holds each element) or by hardware (what each thread holds). At most two
+dimensions.
+"""
 
 from naiad.layouts.distributed import Distributed, dim_names
 from naiad.layouts.linear import LinearLayout

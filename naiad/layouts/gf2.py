@@ -39,7 +39,7 @@ class Basis:
         return len(self._rows)
 
     def reduce(self, vector: int) -> tuple[int, int]:
-        """(what is left of `vector`, 0 if it is in the span; the set, as bits, of added vectors whose xor was taken)."""
+        """(what is left of `vector`, 0 if it is in the span; the added vectors whose xor was taken, as bits)."""
         made = 0
         rest = 0
         while vector:

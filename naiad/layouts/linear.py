@@ -1,6 +1,7 @@
 """Linear layouts: maps from hardware bits (register, lane, warp, block) to tensor index bits, linear over GF(2).
 
-A layout says which element of a tensor each hardware place holds. Written for every input bit alone; the rest follows by
+A layout says which element of a tensor each hardware place holds. Written for every input bit alone; the rest follows
+by
 xor, so that a layout is a small matrix, and questions about layouts are linear algebra (`gf2`).
 
     layout = LinearLayout.of({"register": [(1,), (2,)], "lane": [(4,), (8,)]}, {"dim0": 16})

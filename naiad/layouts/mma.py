@@ -1,6 +1,7 @@
 """The fragments of NVIDIA's matrix instructions as layouts: mma.sync (version 2) and wgmma (version 3) accumulators.
 
-Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "wgmma.mma_async: Register Fragments and Shared Memory Matrix Layouts".
+Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "wgmma.mma_async: Register Fragments and Shared Memory Matrix
+Layouts".
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,9 @@ def fragment(tile: Sequence[int], k_width: int, inner: int, outer: int) -> Linea
     `tile`: sizes of the fragment, a number per dimension of the tensor (1 along batch dimensions).
     """
     dim = [f"dim{d}" for d in range(len(tile))]
-    layout = LinearLayout.zeros(1, "register", [dim[inner], dim[outer], *(d for d in dim if d not in (dim[inner], dim[outer]))])
+    layout = LinearLayout.zeros(
+        1, "register", [dim[inner], dim[outer], *(d for d in dim if d not in (dim[inner], dim[outer]))]
+    )
     layout = layout * LinearLayout.identity(k_width, "register", dim[inner])
     layout = layout * LinearLayout.identity(4, "lane", dim[inner])
     layout = layout * LinearLayout.identity(8, "lane", dim[outer])

@@ -1,8 +1,8 @@
 """How a tensor lies in shared memory: swizzled, NVMMA (the swizzles of TMA and wgmma), padded and linear layouts.
 
-`linear(shape)` maps the element offset (input `offset`, and `block` in a cluster) to the index; its inverse says where an
-element is. Padding is not linear: `padding` gives the elements to add for each power of two of offset passed.
-"""
+`linear(shape)` maps the element offset (input `offset`, and `block` in a cluster) to the index; its inverse says
+where an element is. Padding is not linear: `padding` gives the elements to add for each power of two of offset
+passed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

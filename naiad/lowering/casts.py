@@ -1,4 +1,4 @@
-"""Lowering of conversions between numbers. 8-bit floats go through f16 where the GPU converts them, else through f32."""
+"""Lowering of conversions between numbers. 8-bit floats go through f32, rounded by integer arithmetic."""
 
 from xdsl.ir import Attribute, Operation
 
@@ -128,7 +128,9 @@ def decode(e: Threads, name: str, value: str) -> str:
 
 
 def encode(e: Threads, name: str, value: str, rounding: str) -> str:
-    """f32 as an 8-bit float, to nearest even or toward zero; what is too large is the largest finite (e5m2: infinity)."""
+    """f32 as an 8-bit float, to nearest even or toward zero; what is too large is the largest finite (e5m2:
+    infinity).
+    """
     _, mantissa, bias, has_inf = FORMATS[name]
     i, unsigned_zero = Ints(e), name.endswith("FNUZ")
     bits = e.op(f"bitcast float {value} to i32")

@@ -1,8 +1,8 @@
 """Lowering of data movement between layouts: convert_layout, and every op that only renames indices.
 
-`move(e, registers, source, target, type, scratch)` carries one tile from a linear layout to another, as `layouts.convert`
-plans it. Shapes do not matter: two layouts with the same packed (row-major) outputs describe the same tile.
-"""
+`move(e, registers, source, target, type, scratch)` carries one tile from a linear layout to another, as
+`layouts.convert` plans it. Shapes do not matter: two layouts with the same packed (row-major) outputs describe the
+same tile."""
 
 from collections.abc import Callable, Sequence
 
@@ -41,7 +41,9 @@ def move(e: Threads, registers: Sequence[str], source: LinearLayout, target: Lin
 
 
 def shuffle(e: Threads, registers: Sequence[str], places: LinearLayout, type: str) -> list[str]:
-    """Each target register from a lane that is a linear function of this lane; of two registers where the lane decides."""
+    """Each target register from a lane that is a linear function of this lane; of two registers where the lane
+    decides.
+    """
     columns = [places.outs.unpack(c) for c in e.thread_columns(places)]
     to_lane = tuple(c["lane"] for c in columns)
     to_register = tuple(c["register"] for c in columns)
@@ -151,7 +153,9 @@ def read_shared(e: Threads, layout: LinearLayout, type: str, scratch: int | str,
         place = address(e, layout, group[0], size, scratch, flip)
         whole = e.op(f"load {kind}, {SHARED} {place}, align {vec * size}")
         words = [e.op(f"extractelement {kind} {whole}, i32 {k}") for k in range(n)] if n > 1 else [whole]
-        values = dict(zip((layout.packed(register=r) & (vec - 1) for r in group), e.unpack(words, type, word), strict=True))
+        values = dict(
+            zip((layout.packed(register=r) & (vec - 1) for r in group), e.unpack(words, type, word), strict=True)
+        )
         start = layout.packed(register=group[0]) & ~(vec - 1)
         out |= {start | k: value for k, value in values.items()}
     return [out[layout.packed(register=r)] for r in range(layout.size("register"))]

@@ -1,5 +1,7 @@
 """Lowering of printing, assertions, assumptions, barriers, and code from outside."""
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
@@ -49,22 +51,39 @@ def print_values(op: Operation, e: Threads) -> None:
     if not op.operands:
         e.when(e.thread_is_zero((1 << e.thread_bits) - 1), [], lambda: write(e, f"pid (%u, %u, %u){prefix}\n", pids))
         return
-    signs = list(op.properties["isSigned"].get_values())
+    signs = list(op.properties["isSigned"].get_values()) or [1] * len(op.operands)
     for n, value in enumerate(op.operands):
         tile = isinstance(value.type, TensorType)
         places = e.indices(e.layout(value.type)) if tile else [()]
         only = e.owner(e.layout(value.type)) if tile else e.thread_is_zero((1 << e.thread_bits) - 1)
+        digits = ", ".join(number(len(str(size - 1))) for size in shape(value.type))
         label = f" (operand {n})" if len(op.operands) > 1 else ""
+        kind = Kind(scalar_type(value), is_hex, bool(signs[n]))
         for register, index in zip(e.registers(value), places, strict=True):
-            def line(register: str = register, index: tuple[str, ...] = index) -> list[str]:
-                at = f" idx ({', '.join(number(len(str(size - 1))) for size in shape(value.type))})" if index else " idx ()"
-                form, argument = formatted(e, register, scalar_type(value), is_hex, bool(signs[n] if signs else True))
-                return write(e, f"pid (%u, %u, %u){at}{prefix}{label}{form}\n", [*pids, *index], argument)
+            head = f"pid (%u, %u, %u) idx ({digits}){prefix}{label}"
+            print_element(e, head, [*pids, *index], register, kind, only)
 
-            if only is None:
-                line()
-            else:
-                e.when(only, [], line)
+
+@dataclass(frozen=True)
+class Kind:
+    """How an element is printed: its LLVM type, in hexadecimal or not, signed or not."""
+
+    type: str
+    is_hex: bool
+    signed: bool
+
+
+def print_element(e: Threads, head: str, numbers: list[str], value: str, kind: Kind, only: str | None) -> None:
+    """A line for one element, by the one thread that answers for it."""
+
+    def line() -> list[str]:
+        form, argument = formatted(e, value, kind.type, kind.is_hex, kind.signed)
+        return write(e, f"{head}{form}\n", numbers, argument)
+
+    if only is None:
+        line()
+    else:
+        e.when(only, [], line)
 
 
 def number(digits: int) -> str:

@@ -1,4 +1,6 @@
-"""Lowering of tt.dot: by matrix instructions where the accumulator has their layout, else by multiply-adds per element."""
+"""Lowering of tt.dot: by matrix instructions where the accumulator has their layout, else by multiply-adds per
+element.
+"""
 
 from collections.abc import Mapping
 

@@ -19,7 +19,8 @@ __all__ = ["each", "literal", "rules"]
 
 rules = Rules()
 
-INTEGER = {"addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem", "remui": "urem",
+INTEGER = {"addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem", "remui":
+"urem",
            "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr", "shrui": "lshr"}  # fmt: skip
 INTRINSIC = {"arith.maxsi": "smax", "arith.maxui": "umax", "arith.minsi": "smin", "arith.minui": "umin",
              "arith.maxnumf": "maxnum", "arith.minnumf": "minnum", "math.floor": "floor", "math.ceil": "ceil",
@@ -28,7 +29,8 @@ INTRINSIC = {"arith.maxsi": "smax", "arith.maxui": "umax", "arith.minsi": "smin"
 CONTRACTED = {"arith.addf": "fadd", "arith.subf": "fsub", "arith.mulf": "fmul"}
 CASTS = {"arith.extsi": "sext", "arith.extui": "zext", "arith.trunci": "trunc", "tt.int_to_ptr": "inttoptr",
          "tt.ptr_to_int": "ptrtoint"}  # fmt: skip
-APPROXIMATE = ("exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt", "erf", "log10", "log1p", "expm1",
+APPROXIMATE = ("exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt", "erf", "log10", "log1p",
+"expm1",
                "sinh", "cosh", "asin", "acos", "atan", "cbrt")  # fmt: skip
 
 

@@ -13,7 +13,9 @@ from naiad.lowering.convert import move, shuffled
 from naiad.lowering.rules import Rules
 from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type
 
-__all__ = ["Combine", "Tuple", "combiner", "read_parts", "reduction"]
+__all__ = ["Combine", "Tuple", "combiner", "read_parts", "rules"]
+
+rules = Rules()
 
 Tuple = tuple[str, ...]
 """One operand for each source of the reduction: a value and its index, say."""
@@ -21,38 +23,32 @@ Tuple = tuple[str, ...]
 Combine = Callable[[Tuple, Tuple], Tuple]
 
 
-def combiner(block: Block, e: Threads, table: Callable[[], Rules]) -> Combine:
+def combiner(block: Block, e: Threads) -> Combine:
     """The region of a reduction as a function on operands."""
 
     def combine(a: Tuple, b: Tuple) -> Tuple:
         for argument, operand in zip(block.args, (*a, *b), strict=True):
             e.values[argument] = operand
-        return tuple(inline(block, e, table()))
+        return tuple(inline(block, e))
 
     return combine
 
 
-def reduction(table: Callable[[], Rules]) -> Rules:
-    """The rules for tt.reduce; `table` gives the rules that its region is lowered with."""
-    rules = Rules()
-
-    @rules.lower("tt.reduce")
-    def reduce(op: Operation, e: Threads) -> list:
-        combine = combiner(op.regions[0].blocks[0], e, table)
-        axis, layout = op.properties["axis"].value.data, e.layout(op.operands[0].type)
-        if not pure_along(layout, axis):
-            raise NotImplementedError("a reduction along bits that also count along another dimension")
-        parts = list(zip(*(e.registers(o) for o in op.operands), strict=True))
-        parts = within_thread(layout, axis, parts, combine)
-        kinds = [scalar_type(o) for o in op.operands]
-        for bit in axis_bits(layout, axis, "lane"):
-            parts = [combine(p, across(e, p, kinds, 1 << bit)) for p in parts]
-        reduced = without_axis(layout, axis)
-        if warps := axis_bits(layout, axis, "warp"):
-            parts = across_warps(op, e, parts, kinds, combine, warp_slots(layout, axis), len(warps))
-        return results(op, e, parts, reduced)
-
-    return rules
+@rules.lower("tt.reduce")
+def reduce(op: Operation, e: Threads) -> list:
+    combine = combiner(op.regions[0].blocks[0], e)
+    axis, layout = op.properties["axis"].value.data, e.layout(op.operands[0].type)
+    if not pure_along(layout, axis):
+        raise NotImplementedError("a reduction along bits that also count along another dimension")
+    parts = list(zip(*(e.registers(o) for o in op.operands), strict=True))
+    parts = within_thread(layout, axis, parts, combine)
+    kinds = [scalar_type(o) for o in op.operands]
+    for bit in axis_bits(layout, axis, "lane"):
+        parts = [combine(p, across(e, p, kinds, 1 << bit)) for p in parts]
+    reduced = without_axis(layout, axis)
+    if warps := axis_bits(layout, axis, "warp"):
+        parts = across_warps(op, e, parts, kinds, combine, warp_slots(layout, axis), len(warps))
+    return results(op, e, parts, reduced)
 
 
 def within_thread(layout: LinearLayout, axis: int, parts: list[Tuple], combine: Combine) -> list[Tuple]:
@@ -151,4 +147,3 @@ def results(op: Operation, e: Threads, parts: list[Tuple], reduced: LinearLayout
         scratch = e.offsets.get(op)
         out.append(move(e, registers, reduced, e.layout(result.type), scalar_type(result), scratch))
     return out
-

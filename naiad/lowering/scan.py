@@ -1,11 +1,9 @@
 """Lowering of scans along an axis, by the bits of the index: whatever the layout, registers, lanes and warps alike.
 
-Of each register two things are known: `prefix`, the combination of what comes before its block, and `total`, that of the
-whole block. A block is one element at first; merging two neighbouring blocks (a bit of the index) makes the prefix of the
-upper one start with the total of the lower. At the end the element is combined with its prefix.
-"""
+Of each register two things are known: `prefix`, the combination of what comes before its block, and `total`, that of
+the whole block. A block is one element at first; merging two neighbouring blocks (a bit of the index) makes the
+prefix of the upper one start with the total of the lower. At the end the element is combined with its prefix."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -18,7 +16,9 @@ from naiad.lowering.reduce import Combine, Tuple, combiner, read_parts
 from naiad.lowering.rules import Rules
 from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type
 
-__all__ = ["scanning"]
+__all__ = ["rules"]
+
+rules = Rules()
 
 
 @dataclass
@@ -85,7 +85,8 @@ class Scan:
     def choose(self, condition: str | None, a: Tuple, b: Tuple) -> Tuple:
         e = self.e
         return tuple(
-            x if x == y else e.op(f"select i1 {condition}, {k} {x}, {k} {y}") for x, y, k in zip(a, b, self.kinds, strict=True)
+            x if x == y else e.op(f"select i1 {condition}, {k} {x}, {k} {y}")
+            for x, y, k in zip(a, b, self.kinds, strict=True)
         )
 
     def after(self, condition: str) -> str:
@@ -195,12 +196,6 @@ def warp_number(e: Threads, place: list[str], reverse: bool) -> str:
     return total
 
 
-def scanning(table: Callable[[], Rules]) -> Rules:
-    """The rules for tt.scan; `table` gives the rules that its region is lowered with."""
-    rules = Rules()
-
-    @rules.lower("tt.scan")
-    def scan(op: Operation, e: Threads) -> list[list[str]]:
-        return Scan(op, e, combiner(op.regions[0].blocks[0], e, table)).run()
-
-    return rules
+@rules.lower("tt.scan")
+def scan(op: Operation, e: Threads) -> list[list[str]]:
+    return Scan(op, e, combiner(op.regions[0].blocks[0], e)).run()

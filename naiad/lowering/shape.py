@@ -148,7 +148,9 @@ def flip(op: Operation, e: Threads) -> list[list[str]]:
     out = []
     for at in e.indices(layout):
         mirrored = e.op(f"sub i32 {sizes[axis] - 1}, {at[axis]}")
-        out.append(load_at(e, e.scratch(op), position(e, (*at[:axis], mirrored, *at[axis + 1 :]), sizes), scalar_type(source)))
+        out.append(
+            load_at(e, e.scratch(op), position(e, (*at[:axis], mirrored, *at[axis + 1 :]), sizes), scalar_type(source))
+        )
     return [out]
 
 

@@ -1,7 +1,8 @@
 """Lowering of ttn.sort and ttn.topk: a bitonic network over the bits of the index.
 
 Keys are signed integers that order like the elements. Before a stage, the keys of runs that it sorts downward are
-complemented, so that every comparison is a plain minimum and maximum. A bit that registers hold costs two instructions a
+complemented, so that every comparison is a plain minimum and maximum. A bit that registers hold costs two
+instructions a
 pair, one that lanes hold a shuffle; where warps hold it, the tile first moves to a layout in which registers do.
 """
 
@@ -123,7 +124,9 @@ class Network:
     def compare(self, bit: int) -> None:
         name, i = self.holder(bit)
         if name == "warp":
-            self.go_to(arranged(self.layout, self.axis, range(bit - (len(self.registers) - 1).bit_length() + 1, bit + 1)))
+            self.go_to(
+                arranged(self.layout, self.axis, range(bit - (len(self.registers) - 1).bit_length() + 1, bit + 1))
+            )
             name, i = self.holder(bit)
         if name == "register":
             self.in_registers(i)
@@ -159,7 +162,9 @@ class Network:
 
 
 def arranged(layout: LinearLayout, axis: int, wanted: range) -> LinearLayout:
-    """The layout with bits `wanted` of the axis, as many as there is room for, in registers: swapped with what is there."""
+    """The layout with bits `wanted` of the axis, as many as there is room for, in registers: swapped with what is
+    there.
+    """
     columns = list(layout.columns)
     shift = layout.outs.shift[f"dim{axis}"]
     slots = [layout.ins.shift["register"] + i for i in axis_bits(layout, axis, "register")]

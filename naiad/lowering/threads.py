@@ -13,12 +13,13 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.analysis.axis import AxisInfo
-from naiad.ir.base import bits, element, shape
+from naiad.ir.base import bits, element
 from naiad.ir.encodings import AsyncTokenType, MemDescType, linear_of
 from naiad.ir.types import PointerType
 from naiad.layouts import gf2
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.emitter import Emitter, Module
+from naiad.lowering.rules import Rules
 from naiad.lowering.target import GpuTarget
 
 __all__ = ["SHARED", "Memory", "Threads", "llvm_type", "scalar_type"]
@@ -61,6 +62,7 @@ class Threads(Emitter):
                  options: Any = None):  # fmt: skip
         super().__init__(module)
         self.target, self.warps, self.axis, self.offsets, self.options = target, warps, axis, offsets, options
+        self.table = Rules()  # what bodies of loops and reductions are lowered with
         self.known: dict[str, str] = {}
         self.prologue: list[str] = []
         self.tid = self.at_start(lambda: target.thread_id(self))
@@ -280,7 +282,3 @@ class Threads(Emitter):
 def held_bits(type: str) -> int:
     """The bits that an element of an LLVM type takes in memory."""
     return max(8, width(type))
-
-
-def tile_shape(value: SSAValue) -> tuple[int, ...]:
-    return shape(value.type)

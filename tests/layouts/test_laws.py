@@ -17,7 +17,8 @@ MATRIX = st.lists(st.integers(0, 255), min_size=1, max_size=8).map(tuple)
 def boxes(total: int, rank: int) -> st.SearchStrategy[tuple[int, ...]]:
     """The ways to deal 2**total over `rank` dimensions."""
     return st.lists(st.integers(0, rank - 1), min_size=total, max_size=total).map(
-        lambda dims: tuple(1 << dims.count(d) for d in range(rank)))
+        lambda dims: tuple(1 << dims.count(d) for d in range(rank))
+    )
 
 
 def blocked(rank: int = 2) -> st.SearchStrategy[Blocked]:

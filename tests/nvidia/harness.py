@@ -47,7 +47,9 @@ def compiled(kernel: Any, arguments: dict[str, Any], constants: dict[str, Any], 
             continue
         value = arguments[name]
         signature[name] = kind_of(value)
-        if isinstance(value, np.ndarray) or (isinstance(value, int) and not isinstance(value, bool) and value % 16 == 0):
+        if isinstance(value, np.ndarray) or (
+            isinstance(value, int) and not isinstance(value, bool) and value % 16 == 0
+        ):
             attrs[n,] = [["tt.divisibility", 16]]
     source = ASTSource(kernel, signature, given, attrs)
     return compile_kernel(source, target=GPUTarget("cuda", arch, 32), options=options)

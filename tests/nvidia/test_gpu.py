@@ -1,4 +1,6 @@
-"""The kernels of the emulator's tests on a GPU, with torch tensors: fresh inputs, poisoned outputs, float64 references."""
+"""The kernels of the emulator's tests on a GPU, with torch tensors: fresh inputs, poisoned outputs, float64
+references.
+"""
 
 import pytest
 
@@ -116,7 +118,9 @@ def test_atomics() -> None:
     count, old = torch.zeros(1, device="cuda", dtype=torch.int32), poisoned(40, dtype=torch.int32)
     K.atomics[(40,)](x, total, largest, count, old, n, BLOCK=128)
     assert count.item() == 40 and sorted(old.tolist()) == list(range(40))
-    want = torch.zeros(16, device="cuda", dtype=torch.float64).index_add_(0, torch.arange(n, device="cuda") % 16, x.double())
+    want = torch.zeros(16, device="cuda", dtype=torch.float64).index_add_(
+        0, torch.arange(n, device="cuda") % 16, x.double()
+    )
     assert error(total, want) < 1e-4
 
 

@@ -15,7 +15,9 @@ def normal(*shape: int, dtype=np.float32) -> np.ndarray:
 
 
 def poisoned(*shape: int, dtype=np.float32) -> np.ndarray:
-    return np.full(shape, 7, dtype) if np.dtype(dtype).kind in "iu" else np.full(shape, np.nan, np.float32).astype(dtype)
+    return (
+        np.full(shape, 7, dtype) if np.dtype(dtype).kind in "iu" else np.full(shape, np.nan, np.float32).astype(dtype)
+    )
 
 
 def error(got: np.ndarray, want: np.ndarray) -> float:
@@ -40,10 +42,17 @@ def test_softmax(n: int, block: int, warps: int) -> None:
 
 def test_layer_norm() -> None:
     n = 1000
-    x, w, b, o = normal(2, n, dtype=np.float16), normal(n, dtype=np.float16), normal(n, dtype=np.float16), poisoned(2, n, dtype=np.float16)
+    x, w, b, o = (
+        normal(2, n, dtype=np.float16),
+        normal(n, dtype=np.float16),
+        normal(n, dtype=np.float16),
+        poisoned(2, n, dtype=np.float16),
+    )
     run(K.layer_norm, (2,), x, w, b, o, n, n, 1e-5, BLOCK=1024)
     wide = x.astype(np.float64)
-    want = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5) * w.astype(float) + b.astype(float)
+    want = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5) * w.astype(
+        float
+    ) + b.astype(float)
     assert error(o, want) < 1e-3
 
 
@@ -74,7 +83,11 @@ def test_matmul_with_transposed_operands(arch: int, block: tuple[int, int, int])
 @pytest.mark.parametrize("shape", [(16, 16, 16), (32, 64, 32), (64, 16, 128)])
 def test_dot(dtype: type, out: type, precision: str, tolerance: float, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
-    draw = (lambda *s: RNG.integers(-9, 9, s).astype(np.int8)) if dtype == np.int8 else (lambda *s: normal(*s).astype(dtype))
+    draw = (
+        (lambda *s: RNG.integers(-9, 9, s).astype(np.int8))
+        if dtype == np.int8
+        else (lambda *s: normal(*s).astype(dtype))
+    )
     a, b, c = draw(m, k), draw(k, n), poisoned(m, n, dtype=out)
     run(K.one_dot, (1,), a, b, c, M=m, N=n, K=k, PRECISION=precision)
     assert error(c, a.astype(np.float64) @ b.astype(np.float64)) <= tolerance
@@ -90,7 +103,12 @@ def test_dot_of_8_bit_floats(dtype: type) -> None:
 @pytest.mark.parametrize("arch", [80, 90])
 def test_attention(arch: int) -> None:
     n, d = 128, 64
-    q, k, v, o = normal(n, d, dtype=np.float16), normal(n, d, dtype=np.float16), normal(n, d, dtype=np.float16), poisoned(n, d, dtype=np.float16)
+    q, k, v, o = (
+        normal(n, d, dtype=np.float16),
+        normal(n, d, dtype=np.float16),
+        normal(n, d, dtype=np.float16),
+        poisoned(n, d, dtype=np.float16),
+    )
     run(K.attention, (2,), q, k, v, o, 0.125, n, D=d, BM=64, BN=32, arch=arch)
     s = q.astype(np.float64) @ k.astype(np.float64).T * 0.125
     p = np.exp(s - s.max(1, keepdims=True))
@@ -139,7 +157,12 @@ def test_reduce(axis: int, shape: tuple[int, int], dtype: type) -> None:
     x, n = (10 * normal(*shape)).astype(dtype), shape[1 - axis]
     total, largest, place = poisoned(n, dtype=dtype), poisoned(n, dtype=dtype), poisoned(n, dtype=np.int32)
     run(K.reduce_rows, (1,), x, total, largest, place, M=shape[0], N=shape[1], AXIS=axis)
-    assert np.allclose(total.astype(float), x.astype(float).sum(axis), rtol=2e-2 if dtype == np.float16 else 1e-4, atol=1.0 if dtype == np.float16 else 1e-2)
+    assert np.allclose(
+        total.astype(float),
+        x.astype(float).sum(axis),
+        rtol=2e-2 if dtype == np.float16 else 1e-4,
+        atol=1.0 if dtype == np.float16 else 1e-2,
+    )
     assert np.array_equal(largest, x.max(axis)) and np.array_equal(place, x.argmax(axis))
 
 
@@ -180,22 +203,40 @@ def test_functions(name: str) -> None:
     x = np.abs(x) + np.float32(1e-3) if name in ("log", "log2", "sqrt", "rsqrt") else x
     run(K.unary, (4,), x, o, 2000, NAME=name, BLOCK=512)
     want = {"rsqrt": lambda v: 1 / np.sqrt(v), "erf": erf}.get(name, getattr(np, name, None))(x.astype(np.float64))
-    assert np.max(np.abs(o - want) / np.maximum(np.abs(want), 1e-3)) <= max(BOUNDS[name], 0) * 4 + (0 if BOUNDS[name] == 0 else 1e-7)
+    assert np.max(np.abs(o - want) / np.maximum(np.abs(want), 1e-3)) <= max(BOUNDS[name], 0) * 4 + (
+        0 if BOUNDS[name] == 0 else 1e-7
+    )
 
 
-TYPES = [np.float32, np.float16, ml_dtypes.bfloat16, np.int32, np.int8, np.int64, np.float64, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+TYPES = [
+    np.float32,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.int32,
+    np.int8,
+    np.int64,
+    np.float64,
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2,
+]
 
 
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("target", TYPES)
 def test_convert(source: type, target: type) -> None:
-    values = np.concatenate([normal(200) * 3, [0.0, -0.0, 1.0, -1.5, 0.001, 2.0**-9, 2.0**-10, 448.0, 100.0]]).astype(np.float32)
+    values = np.concatenate([normal(200) * 3, [0.0, -0.0, 1.0, -1.5, 0.001, 2.0**-9, 2.0**-10, 448.0, 100.0]]).astype(
+        np.float32
+    )
     if np.dtype(target).kind in "iu" or np.dtype(source).kind in "iu":
         values = np.clip(values, -100, 100)
     x, o = values.astype(source), np.zeros(len(values), target)
     run(K.convert, (1,), x, o, len(x), BLOCK=256)
     wide = x.astype(np.float64)
-    want = (np.trunc(wide) if np.dtype(target).kind in "iu" else wide).astype(np.float32 if target != np.float64 else np.float64).astype(target)
+    want = (
+        (np.trunc(wide) if np.dtype(target).kind in "iu" else wide)
+        .astype(np.float32 if target != np.float64 else np.float64)
+        .astype(target)
+    )
     assert np.array_equal(o.astype(np.float64), want.astype(np.float64))
 
 

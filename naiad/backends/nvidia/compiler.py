@@ -70,7 +70,9 @@ class NvidiaBackend(BaseBackend):
     def get_module_map(self) -> dict[str, Any]:
         return {}
 
-    def add_stages(self, stages: dict[str, Stage], options: NvidiaOptions, language: Language = Language.TRITON) -> None:
+    def add_stages(
+        self, stages: dict[str, Stage], options: NvidiaOptions, language: Language = Language.TRITON
+    ) -> None:
         stages["ttir"] = self.make_ttir
         stages["ttgir"] = lambda module, metadata: self.make_ttgir(module, metadata, options)
         stages["llir"] = lambda module, metadata: self.make_llir(module, metadata, options)

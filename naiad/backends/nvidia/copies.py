@@ -88,7 +88,9 @@ def copy_vector(e: Threads, src: SSAValue, mask: SSAValue | None, type: MemDescT
     vector = min(run, max(contiguity, 1), e.axis.vector(src, dim))
     if mask is not None:
         vector = min(vector, e.axis[mask].axes[dim].constancy)
-    return min(vector, shared.longest_vector(shared.offset_layout(layout, type), held_bits(llvm_type(type.element_type))))
+    return min(
+        vector, shared.longest_vector(shared.offset_layout(layout, type), held_bits(llvm_type(type.element_type)))
+    )
 
 
 @rules.lower("ttg.async_copy_global_to_local")

@@ -1,6 +1,7 @@
 """Functions of one float: PTX approximations where Triton's language asks for no more, polynomials elsewhere.
 
-Each entry writes the function for one operand. Bounds are in units in the last place of the result, measured in the tests.
+Each entry writes the function for one operand. Bounds are in units in the last place of the result, measured in the
+tests.
 """
 
 from collections.abc import Callable
@@ -16,17 +17,52 @@ UNARY: dict[tuple[str, str], Function] = {}
 
 
 # Fitted to the least maximum relative error of the whole function, highest power first.
-LOG_COEFFICIENTS = (0.12355540692806244, -0.12847384810447693, 0.10661979019641876, -0.12195221334695816,
-    0.14312787353992462, -0.16679620742797852, 0.1999930739402771, -0.24999819695949554, 0.3333333730697632)
-TANH_COEFFICIENTS = (-0.0009062874596565962, 0.003345050383359194, -0.008802787400782108, 0.021861201152205467,
-    -0.053967639803886414, 0.13333331048488617, -0.3333333432674408)
+LOG_COEFFICIENTS = (
+    0.12355540692806244,
+    -0.12847384810447693,
+    0.10661979019641876,
+    -0.12195221334695816,
+    0.14312787353992462,
+    -0.16679620742797852,
+    0.1999930739402771,
+    -0.24999819695949554,
+    0.3333333730697632,
+)
+TANH_COEFFICIENTS = (
+    -0.0009062874596565962,
+    0.003345050383359194,
+    -0.008802787400782108,
+    0.021861201152205467,
+    -0.053967639803886414,
+    0.13333331048488617,
+    -0.3333333432674408,
+)
 SIN_COEFFICIENTS = (2.7179378321307013e-06, -0.00019839295418933034, 0.008333329111337662, -0.1666666716337204)
 COS_COEFFICIENTS = (-2.717634117743728e-07, 2.479899012541864e-05, -0.001388888107612729, 0.0416666679084301, -0.5)
-ERF_NEAR = (-1.0462735389182853e-07, 1.530541680949682e-06, -1.4795250535826199e-05, 0.00012046329356962815,
-    -0.0008547941106371582, 0.0052239676006138325, -0.026866169646382332, 0.11283791810274124, -0.37612637877464294)
-ERF_FAR = (-3.068193166200217e-07, 6.522440344269853e-06, -5.983869050396606e-05, 0.00029195414390414953,
-    -0.0006026409682817757, -0.0018922605086117983, 0.021749254316091537, -0.10496143251657486, -0.6354328393936157,
-    -1.1287580728530884, 5.4117845138534904e-05)
+ERF_NEAR = (
+    -1.0462735389182853e-07,
+    1.530541680949682e-06,
+    -1.4795250535826199e-05,
+    0.00012046329356962815,
+    -0.0008547941106371582,
+    0.0052239676006138325,
+    -0.026866169646382332,
+    0.11283791810274124,
+    -0.37612637877464294,
+)
+ERF_FAR = (
+    -3.068193166200217e-07,
+    6.522440344269853e-06,
+    -5.983869050396606e-05,
+    0.00029195414390414953,
+    -0.0006026409682817757,
+    -0.0018922605086117983,
+    0.021749254316091537,
+    -0.10496143251657486,
+    -0.6354328393936157,
+    -1.1287580728530884,
+    5.4117845138534904e-05,
+)
 
 
 def function(name: str, type: str = "float") -> Callable[[Function], Function]:
@@ -149,7 +185,9 @@ def tanh(e: Threads, x: str) -> str:
     """1 - 2 / (exp(2|x|) + 1), and a polynomial near 0, where that would cancel."""
     size = e.intrinsic("fabs", "float", x)
     grown = exp(e, plus(e, size, size))
-    ratio = e.op(f'call float asm "div.full.f32 $0, $1, $2;", "=f,f,f"(float {constant(2.0)}, float {plus(e, grown, 1.0)})')
+    ratio = e.op(
+        f'call float asm "div.full.f32 $0, $1, $2;", "=f,f,f"(float {constant(2.0)}, float {plus(e, grown, 1.0)})'
+    )
     far = e.op(f"fsub float 1.0, {ratio}")
     square = times(e, x, x)
     near = fused(e, times(e, size, square), polynomial(e, square, TANH_COEFFICIENTS), size)

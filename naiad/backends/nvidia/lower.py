@@ -12,21 +12,28 @@ from naiad.analysis.barriers import insert_barriers
 from naiad.backends.nvidia import copies, wgmma
 from naiad.backends.nvidia.target import Nvidia
 from naiad.ir.tt.func import FuncOp
-from naiad.lowering import casts, convert, debug, dot, elementwise, make, memory, shape, shared, sort
-from naiad.lowering.control import control
+from naiad.lowering import (
+    casts,
+    control,
+    convert,
+    debug,
+    dot,
+    elementwise,
+    make,
+    memory,
+    reduce,
+    scan,
+    shape,
+    shared,
+    sort,
+)
 from naiad.lowering.emitter import Module
-from naiad.lowering.reduce import reduction
 from naiad.lowering.rules import Rule, Rules, lower_block
-from naiad.lowering.scan import scanning
 from naiad.lowering.threads import Threads, llvm_type
 
 __all__ = ["RULES", "Lowered", "lower_module"]
 
 TRIPLE = "nvptx64-nvidia-cuda"
-
-
-def rules() -> Rules:
-    return RULES
 
 
 class Kernel(Threads):
@@ -46,7 +53,7 @@ def located(rule: Rule) -> Rule:
 
 
 PLAIN = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shape.rules, memory.rules, shared.rules,
-                 dot.rules, debug.rules, sort.rules, control(rules), reduction(rules), scanning(rules),
+                 dot.rules, debug.rules, sort.rules, control.rules, reduce.rules, scan.rules,
                  copies.rules, wgmma.rules)  # fmt: skip
 RULES = Rules({name: located(rule) for name, rule in PLAIN.items()})
 
@@ -61,13 +68,14 @@ class Lowered:
 
 
 def lower_module(module: ModuleOp, target: Nvidia, warps: int, options: Any = None) -> Lowered:
-    """The LLVM text of the one kernel of a module; its shared memory is allocated and its barriers are inserted here."""
+    """The LLVM text of the one kernel of a module; allocates its shared memory and inserts its barriers."""
     function = kernel_of(module)
     allocation = allocate(function)
     insert_barriers(function, allocation)
     out = Module()
     e = Kernel(out, target, warps, AxisInfo.of(function), allocation.offsets, options)
     parameters = bind_arguments(function, e)
+    e.table = RULES
     e.lines_of = lines = Lines(out, e, function)
     lower_block(function.body.blocks[0], e, RULES)
     e.lines[:0] = e.prologue
@@ -94,7 +102,9 @@ def attributes(warps: int, options: Any) -> str:
 
 
 def bind_arguments(function: FuncOp, e: Threads) -> list[str]:
-    """Names the kernel's arguments; pointers are known to be aligned as their divisibility says. i1 is passed as a byte."""
+    """Names the kernel's arguments; pointers are known to be aligned as their divisibility says. i1 is passed as a
+    byte.
+    """
     parameters = []
     given = function.arg_attrs.data if function.arg_attrs is not None else ()
     for n, argument in enumerate(function.body.blocks[0].args):

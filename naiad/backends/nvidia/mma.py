@@ -74,7 +74,13 @@ def multiply(op: Operation, e: Threads) -> list[str]:
     for s in range(steps):
         for *batch, m, n in tiles:
             upper, lower = a_words[*batch, m], a_words[*batch, m + 8]
-            given = [upper[2 * s], lower[2 * s], upper[2 * s + 1], lower[2 * s + 1], *b_words[*batch, n][2 * s : 2 * s + 2]]
+            given = [
+                upper[2 * s],
+                lower[2 * s],
+                upper[2 * s + 1],
+                lower[2 * s + 1],
+                *b_words[*batch, n][2 * s : 2 * s + 2],
+            ]
             held = [at[*batch, m + i, n + j] for i in (0, 8) for j in (0, 1)]
             for register, made in zip(held, one(e, how, given, [sums[r] for r in held], kind), strict=True):
                 sums[register] = made

@@ -42,7 +42,9 @@ class Nvidia:
     @property
     def shared_limit(self) -> int:
         """Bytes of shared memory that one CTA may ask for."""
-        return {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}.get(self.arch, 232448)
+        return {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}.get(
+            self.arch, 232448
+        )
 
     @property
     def has_wgmma(self) -> bool:
@@ -105,6 +107,8 @@ class Nvidia:
                used: bool) -> str:  # fmt: skip
         """One atomic; gives what was there (0 where the mask is false)."""
         n = width(type)
+        if type == "bfloat" and self.arch < 90:
+            return add_bfloat(e, ptr, value, mask)
         word, suffix = ATOMICS[kind], atomic_type(kind, type)
         bits = e.to_bits(value, type)
         text = f"atom.{sem}.{scope}.global.{word}.{suffix} $0, [ $1 ], $2;"
@@ -150,8 +154,18 @@ class Nvidia:
         return mma.multiply(op, e)
 
 
-ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and", "or": "or",
+ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and", "or":
+"or",
            "xor": "xor", "exch": "exch"}  # fmt: skip
+
+
+def add_bfloat(e: Threads, ptr: str, value: str, mask: str | None) -> str:
+    """Before sm_90 there is no addition of bfloat16 in memory: LLVM makes a loop of compare and swap."""
+
+    def add() -> list[str]:
+        return [e.op(f"atomicrmw fadd {GLOBAL} {ptr}, bfloat {value} acq_rel")]
+
+    return add()[0] if mask is None else e.when(mask, ["bfloat"], add, lambda: ["0xR0000"])[0]
 
 
 def atomic_type(kind: str, type: str) -> str:

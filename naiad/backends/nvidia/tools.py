@@ -90,7 +90,8 @@ def refusal(message: str, path: str, ptx: str) -> str:
     """What went wrong, with advice where the versions do not fit together."""
     if "Unsupported .version" in message or "is not defined for option" in message:
         version = re.search(r"^\.version (\S+)", ptx, re.M)
-        return f"ptxas {ptxas_version(path)} at {path} is too old for PTX {version and version.group(1)}: {message.strip()}"
+        wanted = version.group(1) if version else "of this target"
+        return f"ptxas {ptxas_version(path)} at {path} is too old for PTX {wanted}: {message.strip()}"
     return f"ptxas {ptxas_version(path)} refused the kernel: {message.strip()}"
 
 

@@ -1,6 +1,7 @@
 """Warpgroup matrix multiply on sm_90: ttng.warp_group_dot and the wait for it.
 
-The accumulators of a warpgroup go through one inline assembly per instruction's columns: fence, the steps along k, commit.
+The accumulators of a warpgroup go through one inline assembly per instruction's columns: fence, the steps along k,
+commit.
 The wait passes them on, so that nothing touches them before. Source: PTX ISA, "Asynchronous wgmma Instructions".
 """
 
@@ -28,7 +29,7 @@ K = 16
 
 
 class Operand:
-    """An operand in shared memory: its descriptors. rows, columns: the size of the matrix; k_first: k is dimension 0."""
+    """An operand in shared memory, of `rows` and `columns`: its descriptors. k_first: k is dimension 0."""
 
     def __init__(self, e: Threads, value: SSAValue, k_first: bool):
         type = value.type
@@ -123,7 +124,9 @@ def multiply(op: Operation, e: Threads) -> list[list[str]]:
     return [sums]
 
 
-def group(e: Threads, n: int, kind: str, given: list[list[str]], sums: list[str], turned: tuple[bool, bool]) -> list[str]:
+def group(
+    e: Threads, n: int, kind: str, given: list[list[str]], sums: list[str], turned: tuple[bool, bool]
+) -> list[str]:
     """All steps along k into one set of accumulators, as one group of wgmma."""
     count = len(sums)
     outs = "{ " + ", ".join(f"${i}" for i in range(count)) + " }"
@@ -133,7 +136,9 @@ def group(e: Threads, n: int, kind: str, given: list[list[str]], sums: list[str]
         places_of = [f"${at + i}" for i in range(len(operands))]
         left = "{ " + ", ".join(places_of[:4]) + " }" if in_registers else places_of[0]
         flags = f"1, 1, 1, {int(turned[1])}" if in_registers else f"1, 1, 1, {int(turned[0])}, {int(turned[1])}"
-        lines.append(f"wgmma.mma_async.sync.aligned.m64n{n}k{K}.f32.{kind}.{kind} {outs}, {left}, {places_of[-1]}, {flags};")
+        lines.append(
+            f"wgmma.mma_async.sync.aligned.m64n{n}k{K}.f32.{kind}.{kind} {outs}, {left}, {places_of[-1]}, {flags};"
+        )
         letters += ["r"] * 4 + ["l"] if in_registers else ["l", "l"]
         arguments += operands
         at += len(operands)
@@ -160,4 +165,3 @@ def wait(op: Operation, e: Threads) -> list:
             out.append(made[:n])
             made = made[n:]
     return out
-

@@ -90,7 +90,15 @@ def fits_wgmma(op: Operation, warps: int) -> bool:
     """Whether wgmma computes a dot: 16-bit floats into f32, warpgroups of four warps, 64 rows each."""
     a, b, c = (element(o.type).name for o in op.operands)
     sizes, k = shape(op.results[0].type), shape(op.operands[0].type)[-1]
-    return a == b and a in ("f16", "bf16") and c == "f32" and len(sizes) == 2 and sizes[0] >= 64 and k >= 16 and warps % 4 == 0
+    return (
+        a == b
+        and a in ("f16", "bf16")
+        and c == "f32"
+        and len(sizes) == 2
+        and sizes[0] >= 64
+        and k >= 16
+        and warps % 4 == 0
+    )
 
 
 def wgmma_layout(op: Operation, warps: int) -> NvidiaMma:

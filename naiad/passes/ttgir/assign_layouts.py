@@ -1,6 +1,7 @@
 """ttg-assign-layouts: gives every tile a layout. Reads ttir, leaves ttgir.
 
-Layouts are chosen for all tiles at once (`homes.py`), so that few conversions are needed. Where a tile is used in another
+Layouts are chosen for all tiles at once (`homes.py`), so that few conversions are needed. Where a tile is used in
+another
 layout than its home, it is computed again there if that is cheap, else converted, once for each layout.
 """
 
@@ -48,7 +49,9 @@ class AssignLayouts(ModulePass):
                 Assignment(function, self).run()
 
 
-CHEAP = frozenset({"arith.constant", "tt.make_range", "tt.splat", "tt.expand_dims", "tt.broadcast", "tt.addptr", "tt.bitcast"})
+CHEAP = frozenset(
+    {"arith.constant", "tt.make_range", "tt.splat", "tt.expand_dims", "tt.broadcast", "tt.addptr", "tt.bitcast"}
+)
 COSTLY = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 BUDGET = 48
 """The most ops that are computed again instead of converting their result."""

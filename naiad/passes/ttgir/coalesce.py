@@ -1,4 +1,5 @@
-"""Which layout each access to global memory wants: neighbouring threads at neighbouring addresses, in the widest vectors.
+"""Which layout each access to global memory wants: neighbouring threads at neighbouring addresses, in the widest
+vectors.
 
 Accesses of tiles of one shape in one order share a layout, so that nothing moves between them.
 """

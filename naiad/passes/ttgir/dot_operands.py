@@ -1,8 +1,9 @@
 """ttg-dot-operands: has operands of matrix instructions come from swizzled shared memory. ttgir to ttgir.
 
-    %y = ttg.convert_layout %x : tensor<64x64xf16, #blocked> -> tensor<64x64xf16, #dot_a>
+%y = ttg.convert_layout %x : tensor<64x64xf16, #blocked> -> tensor<64x64xf16, #dot_a>
 
-    becomes a ttg.local_alloc of %x and a ttg.local_load, which ldmatrix can read, and which pipelining can fill ahead of time
+becomes a ttg.local_alloc of %x and a ttg.local_load, which ldmatrix can read, and which pipelining can fill ahead of
+time
 """
 
 from collections.abc import Callable
@@ -30,7 +31,9 @@ CHUNK = 16
 
 
 def swizzled_for(type: Attribute) -> SwizzledShared:
-    """Shared memory in which 8 rows, a chunk of each, lie in different banks. Rows run as the layout's fastest dimension."""
+    """Shared memory in which 8 rows, a chunk of each, lie in different banks. Rows run as the layout's fastest
+    dimension.
+    """
     layout, sizes = layout_of(type), shape(type)
     order = layout.order if isinstance(layout, Blocked) else tuple(reversed(range(len(sizes))))
     size = max(1, bits(type) // 8)

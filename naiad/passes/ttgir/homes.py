@@ -1,6 +1,7 @@
 """Which layout each tile of a function lives in.
 
-Layouts start at accesses to memory and at dots, and spread along the data: a stronger one takes over. What nothing forces
+Layouts start at accesses to memory and at dots, and spread along the data: a stronger one takes over. What nothing
+forces
 (ranges, constants, arithmetic on them) takes the layout that its first user asks for. What remains gets the default.
 """
 

@@ -1,7 +1,9 @@
 """ttg-pipeline-loops: loads that feed dots are issued iterations ahead, as asynchronous copies to shared memory.
 
-The loads of a loop, and what computes their addresses, run `buffers - 1` turns ahead of the rest: that many turns of them
-stand before the loop, and in it they see the loop's variables as they will be. Each turn waits for its own copies, which
+The loads of a loop, and what computes their addresses, run `buffers - 1` turns ahead of the rest: that many turns of
+them
+stand before the loop, and in it they see the loop's variables as they will be. Each turn waits for its own copies,
+which
 lie in one of `buffers` buffers, then issues those of a later turn into the buffer that the turn before has read.
 """
 
@@ -217,8 +219,14 @@ class Pipeliner:
         Rewriter.replace_op(last, YieldOp.create(operands=[*last.operands, *following], location=last.location))
         operands = [*old.operands, *carried]
         region = old.detach_region(old.body)
-        new = ForOp.create(operands=operands, result_types=[v.type for v in operands[3:]], regions=[region],
-                           attributes=dict(old.attributes), properties=dict(old.properties), location=old.location)  # fmt: skip
+        new = ForOp.create(
+            operands=operands,
+            result_types=[v.type for v in operands[3:]],
+            regions=[region],
+            attributes=dict(old.attributes),
+            properties=dict(old.properties),
+            location=old.location,
+        )
         old.parent_block().insert_op_before(new, old)
         for before, after in zip(old.results, new.results, strict=False):
             after.name_hint = before.name_hint

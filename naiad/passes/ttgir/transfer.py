@@ -20,7 +20,8 @@ __all__ = ["DERIVED", "is_elementwise", "is_tile", "operand_layout", "result_lay
 PREFIXES = ("arith.", "math.")
 ELEMENTWISE = frozenset({
     "tt.addptr", "tt.bitcast", "tt.fp_to_fp", "tt.clampf", "tt.mulhiui", "tt.precise_sqrt", "tt.precise_divf",
-    "tt.int_to_ptr", "tt.ptr_to_int", "tt.elementwise_inline_asm", "tt.extern_elementwise", "tt.map_elementwise"})  # fmt: skip
+    "tt.int_to_ptr", "tt.ptr_to_int", "tt.elementwise_inline_asm", "tt.extern_elementwise", "tt.map_elementwise",
+})  # fmt: skip
 SAME = frozenset({"tt.broadcast", "tt.scan", "ttn.sort", "ttn.flip"})
 DERIVED = frozenset({"tt.reduce", "tt.trans", "tt.reshape", "tt.split", "tt.join"})
 """The result's layout follows from the operand's, and cannot be chosen."""
@@ -76,7 +77,9 @@ def result_layout(op: Operation, operand: int, layout: Distributed) -> Distribut
         return layout
     match op.name:
         case "tt.expand_dims":
-            return layout.parent if isinstance(layout, Slice) and layout.dim == op.properties["axis"].value.data else None
+            return (
+                layout.parent if isinstance(layout, Slice) and layout.dim == op.properties["axis"].value.data else None
+            )
         case "tt.reduce":
             return Slice(op.properties["axis"].value.data, layout)
         case "tt.trans":

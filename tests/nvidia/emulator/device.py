@@ -26,7 +26,10 @@ class HostMemory(Memory):
         self.sizes = np.array(sizes, np.int64)
         self.bytes = np.zeros(int(self.offsets[-1]) + 512, np.uint8)
         self.mapped = np.zeros(len(self.bytes), bool)
-        self.views = [np.ctypeslib.as_array((ctypes.c_uint8 * n).from_address(int(s))) for s, n in zip(self.starts, sizes, strict=True)]
+        self.views = [
+            np.ctypeslib.as_array((ctypes.c_uint8 * n).from_address(int(s)))
+            for s, n in zip(self.starts, sizes, strict=True)
+        ]
         for view, at in zip(self.views, self.offsets, strict=False):
             self.bytes[at : at + len(view)] = view
             self.mapped[at : at + len(view)] = True

@@ -138,7 +138,10 @@ def parse(ptx: str) -> Program:
         raise EmulationError("no kernel in the PTX")
     _, parameters, directives, body = head.groups()
     threads = int(re.search(r"\.reqntid (\d+)", directives).group(1))
-    found = [(m.group(2), m.group(1)) for m in re.finditer(r"\.param \.(\w+).*? (\w+)(?:,|$)", parameters.replace("\n", ",\n"))]
+    found = [
+        (m.group(2), m.group(1))
+        for m in re.finditer(r"\.param \.(\w+).*? (\w+)(?:,|$)", parameters.replace("\n", ",\n"))
+    ]
     code, labels = [], {}
     for statement in re.sub(r"//[^\n]*", "", body).replace("{\n", "\n").split("\n"):
         for piece in statement.split(";"):

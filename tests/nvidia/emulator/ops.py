@@ -48,7 +48,9 @@ def raw(block: Block, operand: str) -> np.ndarray:
         return np.full(n, int(operand.rstrip("U"), 16), np.uint64)
     if re.match(r"^-?\d+$", operand):
         return np.full(n, int(operand) & 0xFFFFFFFFFFFFFFFF, np.uint64)
-    if re.match(r"^(text|table|param|__cudart|__local_depot|%SP)[\w$]*$", operand):  # the address of a constant or of the stack
+    if re.match(
+        r"^(text|table|param|__cudart|__local_depot|%SP)[\w$]*$", operand
+    ):  # the address of a constant or of the stack
         return np.full(n, 1 << 40, np.uint64)
     if operand in ("true", "false"):
         return np.full(n, operand == "true")
@@ -68,7 +70,11 @@ def value(block: Block, operand: str, type: str) -> np.ndarray:
         return word.view(FLOATS[type])
     if type in ("f16x2", "bf16x2"):
         halves = word.view(np.uint16).reshape(-1, 2)
-        return halves.view(np.float16).astype(np.float32) if type == "f16x2" else (halves.astype(np.uint32) << 16).view(np.float32)
+        return (
+            halves.view(np.float16).astype(np.float32)
+            if type == "f16x2"
+            else (halves.astype(np.uint32) << 16).view(np.float32)
+        )
     return word.view(signed(n)) if type[0] == "s" else word
 
 
@@ -126,7 +132,9 @@ def reach(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarra
     first = at[active]
     places = (block.memory.locate(first) if space == "global" else first)[:, None] + np.arange(size)
     limit = len(block.shared) if space == "shared" else len(block.memory.bytes)
-    if places.size and (places.min() < 0 or places.max() >= limit or (space == "global" and not block.memory.mapped[places].all())):
+    if places.size and (
+        places.min() < 0 or places.max() >= limit or (space == "global" and not block.memory.mapped[places].all())
+    ):
         raise EmulationError(f"{space} memory is accessed out of bounds")
     if places.size and np.any(first % size):
         raise EmulationError(f"an access of {size} bytes that is not aligned")
@@ -159,7 +167,9 @@ def store(block: Block, space: str, at: np.ndarray, data: np.ndarray, active: np
 
 
 def as_bytes(words: list[np.ndarray], size: int) -> np.ndarray:
-    return np.concatenate([np.ascontiguousarray(w.astype(unsigned(8 * size)))[:, None].view(np.uint8) for w in words], axis=1)
+    return np.concatenate(
+        [np.ascontiguousarray(w.astype(unsigned(8 * size)))[:, None].view(np.uint8) for w in words], axis=1
+    )
 
 
 def space_of(opcode: str) -> str:
@@ -232,7 +242,8 @@ def do_mov(block: Block, i: Instruction, active: np.ndarray) -> None:
         write(block, out, raw(block, source), active)
 
 
-COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge":
+np.greater_equal,
            "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal}  # fmt: skip
 
 
@@ -369,7 +380,9 @@ def do_copysign(block: Block, i: Instruction, active: np.ndarray) -> None:
 def do_testp(block: Block, i: Instruction, active: np.ndarray) -> None:
     parts = i.opcode.split(".")
     x = value(block, i.operands[1], parts[2])
-    found = {"infinite": np.isinf, "finite": np.isfinite, "notanumber": np.isnan, "number": lambda v: ~np.isnan(v)}[parts[1]](x)
+    found = {"infinite": np.isinf, "finite": np.isfinite, "notanumber": np.isnan, "number": lambda v: ~np.isnan(v)}[
+        parts[1]
+    ](x)
     write(block, i.operands[0], found, active)
 
 
@@ -384,7 +397,9 @@ def do_bfe(block: Block, i: Instruction, active: np.ndarray) -> None:
     start, count = int(i.operands[2]), int(i.operands[3])
     made = a >> np.array(start, a.dtype) & np.array((1 << count) - 1, a.dtype)
     if kind[0] == "s":
-        made = np.where(made >> np.array(count - 1, a.dtype) & np.array(1, a.dtype), made.astype(np.int64) - (1 << count), made)
+        made = np.where(
+            made >> np.array(count - 1, a.dtype) & np.array(1, a.dtype), made.astype(np.int64) - (1 << count), made
+        )
     write(block, i.operands[0], bits(made, kind), active)
 
 

@@ -44,7 +44,9 @@ def do_mma(block: Block, i: Instruction, active: np.ndarray) -> None:
     a, b, c = (np.stack([raw(block, n) for n in names(o)], 1) for o in i.operands[1:4])
     made = np.zeros((block.threads, len(outs)), np.uint32)
     for warp in whole_warps(block, active):
-        made[warp] = multiply(decoded(a[warp], a_kind), decoded(b[warp], b_kind), c[warp].astype(np.uint32), k, accumulator)
+        made[warp] = multiply(
+            decoded(a[warp], a_kind), decoded(b[warp], b_kind), c[warp].astype(np.uint32), k, accumulator
+        )
     for n, name in enumerate(outs):
         write(block, name, made[:, n], active)
 
