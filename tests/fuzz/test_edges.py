@@ -1,4 +1,4 @@
-"""Integer operations at their edges, where C leaves them undefined: interpreter and CPU agree on a value, and say which."""
+"""Integer operations at their edges, where C leaves them undefined: interpreter and CPU agree on one value."""
 
 from functools import partial
 
