@@ -3,6 +3,8 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from naiad.backends.base import BaseBackend, GPUTarget
 from naiad.backends.driver import DriverBase
@@ -18,6 +20,21 @@ class Backend:
     driver: type[DriverBase]
 
 
+class InTree:
+    """A Backend of naiad's own: each half is imported when it is asked for."""
+
+    def __init__(self, compiler: str, driver: str) -> None:
+        self._paths = compiler, driver
+
+    @cached_property
+    def compiler(self) -> type[BaseBackend]:
+        return _named(self._paths[0])
+
+    @cached_property
+    def driver(self) -> type[DriverBase]:
+        return _named(self._paths[1])
+
+
 # name -> ("module:class" of the compiler, of the driver); a GPU stands before the CPU.
 IN_TREE = {
     "nvidia": ("naiad.backends.nvidia.compiler:NvidiaBackend", "naiad.backends.nvidia.driver:NvidiaDriver"),
@@ -25,18 +42,18 @@ IN_TREE = {
 }
 
 
-class Backends(Mapping[str, Backend]):
-    """Name to Backend; a backend is imported when it is asked for."""
+class Backends(Mapping[str, Backend | InTree]):
+    """Name to backend."""
 
     def __init__(self) -> None:
-        self.loaded: dict[str, Backend] = {}
+        self.loaded: dict[str, Backend | InTree] = {}
         self.names = list(IN_TREE)
 
-    def __getitem__(self, name: str) -> Backend:
+    def __getitem__(self, name: str) -> Backend | InTree:
         if name not in self.loaded:
             if name not in IN_TREE:
                 raise KeyError(f"no backend is called {name!r}; there are {', '.join(self.names)}")
-            self.loaded[name] = Backend(*map(_named, IN_TREE[name]))
+            self.loaded[name] = InTree(*IN_TREE[name])
         return self.loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -46,7 +63,7 @@ class Backends(Mapping[str, Backend]):
         return len(self.names)
 
 
-def _named(path: str) -> type:
+def _named(path: str) -> Any:
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -70,6 +87,8 @@ def unregister(name: str) -> None:
 
 def find(target: GPUTarget) -> BaseBackend:
     """The backend that compiles for `target`, the RuntimeError says why not. Installed plugins are asked last."""
+    if target.backend in backends and (named := backends[target.backend].compiler).supports_target(target):
+        return named(target)  # without importing the others
     found = [backend.compiler for backend in backends.values() if backend.compiler.supports_target(target)]
     if not found:
         _load_plugins()
