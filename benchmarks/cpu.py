@@ -1,8 +1,8 @@
 """The CPU benchmarks: paired runs in one process, medians, a table and JSON.
 
-    python benchmarks/cpu.py                  # all: run time, threads, compile time, launch, cache hit
-    python benchmarks/cpu.py --only softmax   # rows whose name holds the word
-    python benchmarks/cpu.py --json out.json
+python benchmarks/cpu.py                  # all: run time, threads, compile time, launch, cache hit
+python benchmarks/cpu.py --only softmax   # rows whose name holds the word
+python benchmarks/cpu.py --json out.json
 """
 
 import argparse
@@ -62,7 +62,7 @@ def report(name: str, target: float | None = None, met: bool = True, **figures: 
     print(json.dumps({"name": name, **figures, "target": target, "met": met}), flush=True)
 
 
-# ---- against the peer, one thread --------------------------------------------------------------------------------------
+# ---- against the peer, one thread
 
 
 def run_time(only: str) -> list[dict[str, Any]]:
@@ -84,7 +84,14 @@ def _run_time(only: str) -> None:
             report(f"{row.name}: {type(error).__name__} {str(error)[-200:]}", row.target, False)
             continue
         name = row.name if right else f"{row.name} WRONG"
-        report(name, row.target, right and peer / ours >= row.target, ours_ms=ours * 1e3, peer_ms=peer * 1e3, ratio=peer / ours)
+        report(
+            name,
+            row.target,
+            right and peer / ours >= row.target,
+            ours_ms=ours * 1e3,
+            peer_ms=peer * 1e3,
+            ratio=peer / ours,
+        )
 
 
 def paired(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float, float]:
@@ -101,7 +108,7 @@ def paired(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float, f
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-# ---- threads -------------------------------------------------------------------------------------------------------------
+# ---- threads
 
 
 def threads(only: str) -> list[dict[str, Any]]:
@@ -138,7 +145,7 @@ def _compute_bound(only: str) -> None:
     print(json.dumps(found))
 
 
-# ---- compiling -----------------------------------------------------------------------------------------------------------
+# ---- compiling
 
 
 def compile_time(only: str) -> list[dict[str, Any]]:
@@ -171,7 +178,7 @@ def _compile_time(only: str) -> None:
             report(name, float(limit), spent <= limit, cpu_ms=spent, wall_ms=(time.perf_counter() - wall) * 1e3)
 
 
-# ---- launching -----------------------------------------------------------------------------------------------------------
+# ---- launching
 
 
 def launch_time(only: str) -> list[dict[str, Any]]:

@@ -14,7 +14,8 @@ from naiad.demo import rows as demo
 
 @dataclass(frozen=True)
 class Row:
-    """ours, peer: the two calls. target: the ratio (peer's time over ours) that is asked for, `check` compares results."""
+    """ours, peer: the two calls. target: the ratio (peer's time over ours) that is asked for, `check` compares
+    results."""
 
     name: str
     ours: Callable[[], Any]

@@ -17,5 +17,7 @@ def test_links_exist(document: str) -> None:
 
 
 def test_readme_has_the_two_commands() -> None:
-    commands = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("    python3 -m venv")]
+    commands = [
+        line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("    python3 -m venv")
+    ]
     assert [("naiad demo" in c, "pytest" in c) for c in commands] == [(True, False), (False, True)]

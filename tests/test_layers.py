@@ -1,4 +1,5 @@
-"""Imports point one way: a package of naiad imports only what stands before it, and the start-up path no heavy library."""
+"""Imports point one way: a package of naiad imports only what stands before it, and the start-up path no heavy
+library."""
 
 import ast
 import subprocess
@@ -21,7 +22,9 @@ def imports(file: Path) -> Iterator[tuple[int, str, bool]]:
     tree = ast.parse(file.read_text())
     skipped = {id(n) for test in ast.walk(tree) if isinstance(test, ast.If) and "TYPE_CHECKING" in ast.unparse(test.test)
                for n in ast.walk(test)}  # fmt: skip
-    inside = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)}
+    inside = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)
+    }
     for node in ast.walk(tree):
         if id(node) in skipped:
             continue

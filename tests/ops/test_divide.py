@@ -18,7 +18,9 @@ def bits(x: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x), np.uint32(0x7FC00000), x.view(np.uint32))
 
 
-@pytest.mark.parametrize("d", [3.0, -3.0, 0.1, 1.0, 1e-38, 1e-42, 1e38, 2.0**30, 2.0**-30, 7.77e8, 0.0, -0.0, np.inf, np.nan])
+@pytest.mark.parametrize(
+    "d", [3.0, -3.0, 0.1, 1.0, 1e-38, 1e-42, 1e38, 2.0**30, 2.0**-30, 7.77e8, 0.0, -0.0, np.inf, np.nan]
+)
 def test_rounded_once(d: float) -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 1 << 32, 1 << 16, np.uint32).view(np.float32)

@@ -42,7 +42,9 @@ def test_reduce(shape: tuple[int, int], axis: int, op: str) -> None:
     np.testing.assert_allclose(out, right, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float64"]
+)
 @pytest.mark.parametrize("op", ["sum", "max", "min", "argmax", "argmin"])
 def test_dtypes(dtype: str, op: str) -> None:
     if dtype.startswith("float"):

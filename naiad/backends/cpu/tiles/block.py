@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from naiad.backends.cpu.tiles.facts import Facts
 from naiad.backends.cpu.tiles.lanes import scalar_op
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile, is_virtual
 from naiad.backends.cpu.tiles.store import lower_stores, stored
 from naiad.backends.cpu.tiles.tiles import Tiles
-from naiad.backends.cpu.tiles.facts import Facts
 from naiad.errors import UnsupportedLanguageConstruct
 from naiad.ir import ttc
 from naiad.ir.base import segments, shape

@@ -112,7 +112,8 @@ def carry(tiles: Tiles, op: Operation, inits: Sequence[SSAValue]) -> list[Buffer
 
 
 def claim(tiles: Tiles, arguments: Sequence[SSAValue], yielded: Operation, buffers: Sequence[Buffer]) -> None:
-    """Lets a dot or an inner loop write its result into the carried buffer itself, where nothing reads the old tile later."""
+    """Lets a dot or an inner loop write its result into the carried buffer itself, where nothing reads the old tile
+    later."""
     values = [(a, v) for a, v in zip(arguments, yielded.operands, strict=True) if is_tile(a)]
     for (argument, value), buffer in zip(values, buffers, strict=True):
         owner = value.owner
@@ -152,7 +153,9 @@ def _reaches(value: SSAValue, argument: SSAValue) -> bool:
     if value is argument:
         return True
     op = value.owner
-    return isinstance(op, Operation) and not op.regions and any(_reaches(o, argument) for o in op.operands if is_tile(o))
+    return (
+        isinstance(op, Operation) and not op.regions and any(_reaches(o, argument) for o in op.operands if is_tile(o))
+    )
 
 
 def _reads_only_here(tiles: Tiles, argument: SSAValue, op: Operation) -> bool:

@@ -1,7 +1,7 @@
 """tt.dot: operands where the register microkernel wants them, the accumulator in the arena, updated in place.
 
-A is read by rows, B out of panels (`pack.py`), or by rows as well where A lies in the arena: one operand with rows far apart
-does not matter, two do.
+A is read by rows, B out of panels (`pack.py`), or by rows as well where A lies in the arena: one operand with rows
+far apart does not matter, two do.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,9 @@ def multiply(
     left, right, out = places
     flags = {name: UnitAttr() for name, on in (("packed", packed), ("zero", is_zero(op.operands[2]))) if on}
     extents = {name: int_attr(size, 64) for name, size in zip("mnk", sizes, strict=True)}
-    tiles.w.effect(ttc.DotOp(left.ptr, right.ptr, out, left.pitch, right.pitch, location=op.location, **extents, **flags))
+    tiles.w.effect(
+        ttc.DotOp(left.ptr, right.ptr, out, left.pitch, right.pitch, location=op.location, **extents, **flags)
+    )
 
 
 def reads_rows(tiles: Tiles, a: SSAValue, plan: DotPlan) -> bool:

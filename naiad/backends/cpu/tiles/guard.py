@@ -1,7 +1,7 @@
 """A nest written twice: once taking for granted what is likely of some scalars, once without; a test of them chooses.
 
-`(start + arange) % N` is contiguous if start is a multiple of the vector and so is N, and start is not negative: often true,
-but hard to prove.
+`(start + arange) % N` is contiguous if start is a multiple of the vector and so is N, and start is not negative:
+often true, but hard to prove.
 """
 
 from collections.abc import Callable

@@ -73,7 +73,9 @@ def divide(w: Writer, lanes: Lanes, size: int, count: int) -> tuple[Lanes, Lanes
     n = w.index(size)
     match lanes:
         case Uniform(value):
-            return Uniform(_divide_scalar(w, "arith.divsi", value, size)), Uniform(_divide_scalar(w, "arith.remsi", value, size))
+            return Uniform(_divide_scalar(w, "arith.divsi", value, size)), Uniform(
+                _divide_scalar(w, "arith.remsi", value, size)
+            )
         case Affine(base, step, type) if (s := w.constants.get(step)) is not None:
             if s % size == 0 and w.known(base).nonnegative:
                 quotient = Affine(_divide_scalar(w, "arith.divsi", base, size), w.index(int(s) // size), type)
@@ -97,7 +99,9 @@ def _divide_scalar(w: Writer, name: str, value: SSAValue, size: int) -> SSAValue
         return w.index(int(known) // size if name == "arith.divsi" else int(known) % size)
     if size & (size - 1) == 0:  # an index is never negative
         if name == "arith.remsi":
-            return w.index(0) if w.known(value).divisor % size == 0 else w.integer("arith.andi", value, w.index(size - 1))
+            return (
+                w.index(0) if w.known(value).divisor % size == 0 else w.integer("arith.andi", value, w.index(size - 1))
+            )
         return w.integer("arith.shrui", value, w.index(size.bit_length() - 1))
     return w.integer(name, value, w.index(size))
 

@@ -38,8 +38,9 @@ class Uniform:
 class Affine:
     """base + lane * step. base: i64 or a scalar pointer; step: i64, in elements for a pointer.
 
-    `type` is the scalar type that the program gave it (i32, i64, a pointer). Integer sequences are kept in 64 bits: equal
-    to the program's value modulo its width, and to the value itself as long as index arithmetic does not overflow.
+    `type` is the scalar type that the program gave it (i32, i64, a pointer). Integer sequences are kept in 64 bits:
+    equal to the program's value modulo its width, and to the value itself as long as index arithmetic does not
+    overflow.
     """
 
     base: SSAValue
@@ -264,7 +265,8 @@ def elementwise(
 
 
 def compared_with_limit(w: Writer, operands: list[Lanes], count: int, properties: dict[str, Attribute]) -> Lanes | None:
-    """base + lane < limit as lane < limit - base: a constant ramp against one scalar, which neighbouring vectors share."""
+    """base + lane < limit as lane < limit - base: a constant ramp against one scalar, which neighbouring vectors
+    share."""
     ramp, limit = operands
     predicate = properties["predicate"].data  # type: ignore[attr-defined]
     if predicate not in ("slt", "sge", "sle", "sgt") or count == 1:

@@ -1,7 +1,7 @@
 """Where the operands of a product lie: in memory already, row after row, or in the arena after a copy.
 
-A load is read in place if its rows are contiguous. What a mask or a remainder might spoil is tested as the kernel runs; the
-copy is then the other branch.
+A load is read in place if its rows are contiguous. What a mask or a remainder might spoil is tested as the kernel
+runs; the copy is then the other branch.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +61,9 @@ def rows(tiles: Tiles, tile: SSAValue, type: Attribute) -> Place:
     place, condition = found
     assert condition is not None
     pitch = tiles.w.index(buffer.sizes[-1])
-    chosen = choose(tiles, condition, lambda: _parts(place(())), lambda: (copy(tiles, tile, buffer), (buffer.ptr, pitch))[1])
+    chosen = choose(
+        tiles, condition, lambda: _parts(place(())), lambda: (copy(tiles, tile, buffer), (buffer.ptr, pitch))[1]
+    )
     return lambda at: Matrix(*chosen)
 
 
@@ -94,7 +96,8 @@ def convert(tiles: Tiles, lanes: Lanes, type: Attribute, count: int) -> Lanes:
 
 
 def lying(tiles: Tiles, tile: SSAValue, type: Attribute) -> tuple[Place, SSAValue | None] | None:
-    """Where the tile lies with contiguous rows of `type`, and the condition (i1) on which it does; None: it does not."""
+    """Where the tile lies with contiguous rows of `type`, and the condition (i1) on which it does; None: it does
+    not."""
     if element(tile.type) != type:
         return None
     if (buffer := tiles.buffers.get(tile)) is not None:

@@ -73,7 +73,7 @@ def store_lanes(w: Writer, ptrs: Lanes, value: Lanes, mask: Lanes | None, count:
 
 def _store_one(w: Writer, ptr: SSAValue, value: Lanes, mask: Lanes | None, count: int) -> None:
     """All lanes to one address: the last lane that is not masked off stays."""
-    if count > 1 and isinstance(mask, Vector) or isinstance(value, Vector) and count > 1:
+    if (count > 1 and isinstance(mask, Vector)) or (isinstance(value, Vector) and count > 1):
         pointers = w.splat(ptr, count)
         operands = [pointers, as_vector(w, value, count), mask and as_vector(w, mask, count)]
         given = [o for o in operands if o is not None]

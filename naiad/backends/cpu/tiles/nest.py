@@ -52,7 +52,8 @@ def _power_of_two(size: int) -> int:
 
 
 def _accesses(tiles: Tiles, value: SSAValue, dims: tuple[int | None, ...], seen: set[SSAValue]) -> Iterator[dict]:
-    """For each access below `value`: its stride along each dimension of the nest. dims: the nest's, per dim of value."""
+    """For each access below `value`: its stride along each dimension of the nest. dims: the nest's, per dim of
+    value."""
     if value in seen or not shape(value.type):
         return
     seen.add(value)

@@ -27,7 +27,9 @@ def panels(tiles: Tiles, b: SSAValue, plan: DotPlan) -> Place:
     buffer = tiles.new_buffer((*batch, k, n), plan.b_type, "panels")
     if _by_columns(tiles, b, plan):
         columns = _columns(tiles, b, plan)
-        for_each(tiles, batch, lambda at: _transpose(tiles, columns(at), in_buffer(tiles, buffer)(at).ptr, (k, n), plan))
+        for_each(
+            tiles, batch, lambda at: _transpose(tiles, columns(at), in_buffer(tiles, buffer)(at).ptr, (k, n), plan)
+        )
     else:
         guarded(tiles, lambda: for_each(tiles, batch, lambda at: _pack_rows(tiles, b, at, buffer.ptr, plan)))
     return in_buffer(tiles, buffer)
@@ -85,7 +87,8 @@ def _transpose(tiles: Tiles, columns: Matrix, base: SSAValue, sizes: tuple[int, 
 
 
 def _pack_rows(tiles: Tiles, b: SSAValue, at: At, ptr: SSAValue, plan: DotPlan) -> None:
-    """Lanes along n: `pack` rows of B are interleaved into a row of each of several panels, so that rows are read whole."""
+    """Lanes along n: `pack` rows of B are interleaved into a row of each of several panels, so that rows are read
+    whole."""
     w = tiles.w
     *batch, k, n = shape(b.type)
     base = w.move(ptr, batch_offset(tiles, at, batch, k * n))

@@ -1,7 +1,8 @@
-"""Decides which tiles must lie in memory. All others are emitted again, at the index wanted, in each nest that reads them.
+"""Decides which tiles must lie in memory. All others are emitted again, at the index wanted, in each nest that
+reads them.
 
-A tile is stored where it is made if evaluating it later would be wrong (a load that a store may overtake) or slow (it is
-costly and read by several nests, in a deeper loop, or once per row of a broadcast).
+A tile is stored where it is made if evaluating it later would be wrong (a load that a store may overtake) or slow
+(it is costly and read by several nests, in a deeper loop, or once per row of a broadcast).
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,9 @@ FREE = frozenset({"tt.splat", "tt.make_range", "tt.expand_dims", "tt.broadcast",
 DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"})
 INDEX_OPS = DIVISIONS | {"arith.addi", "arith.subi", "arith.muli", "arith.extsi"}
 """Cheap on sequences, which stay (base, step)."""
-WRITES = frozenset({"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "gpu.barrier", "ttg.local_barrier", "ttg.barrier", "tt.call"})
+WRITES = frozenset(
+    {"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "gpu.barrier", "ttg.local_barrier", "ttg.barrier", "tt.call"}
+)
 SHARED, DEEPER, REPEATED = 8.0, 3.0, 6.0
 """Costs from which a tile is stored: read by several nests, in a deeper loop, once per row of a broadcast."""
 
@@ -70,14 +73,14 @@ class Plan:
     def _number(self, block: Block) -> None:
         for op in block.ops:
             self.order[op] = len(self.order)
-            if op.name in WRITES or "isVolatile" in op.properties and _is_volatile(op):
+            if op.name in WRITES or ("isVolatile" in op.properties and _is_volatile(op)):
                 self.writes.append(op)
             for region in op.regions:
                 for inner in region.blocks:
                     self._number(inner)
             self.last[op] = len(self.order)
 
-    # ---- who reads what ------------------------------------------------------------------------------------------------
+    # ---- who reads what
 
     def readers(self, value: SSAValue) -> frozenset[Operation]:
         """The ops in whose nest `value` is evaluated: ops with a nest of their own, and those whose tile is stored."""
@@ -99,7 +102,9 @@ class Plan:
             op = value.owner
             known = 1.0
             if isinstance(op, Operation) and is_virtual(op) and value not in self.stored:
-                known = self._own_cost(op) + (0 if op.name == "tt.load" else sum(self.cost(o) for o in op.operands if is_tile(o)))
+                known = self._own_cost(op) + (
+                    0 if op.name == "tt.load" else sum(self.cost(o) for o in op.operands if is_tile(o))
+                )
             self._costs[value] = known
         return known
 
@@ -110,10 +115,11 @@ class Plan:
             return 0.5 if op.name in DIVISIONS else 0.0
         return COST.get(op.name, 10.0 if op.name.startswith("math.") else 1.0)
 
-    # ---- what is stored --------------------------------------------------------------------------------------------------
+    # ---- what is stored
 
     def _decide(self) -> None:
-        """Readers first, so that a tile stored further on counts as one reader; then costs, now that operands are known.
+        """Readers first, so that a tile stored further on counts as one reader; then costs, now that operands are
+        known.
 
         What was to be stored for its cost alone stays virtual if what made it costly is stored itself.
         """

@@ -1,7 +1,7 @@
 """Fetching ahead what the next program will read, while this one computes.
 
-A row of a matrix is often a page of memory, past which the hardware does not look. A nest that reads a tile for the second
-time finds it in the cache, and has the time to ask for the tile of the program after this one.
+A row of a matrix is often a page of memory, past which the hardware does not look. A nest that reads a tile for the
+second time finds it in the cache, and has the time to ask for the tile of the program after this one.
 """
 
 from math import prod
@@ -45,7 +45,8 @@ def _is_second_nest(tiles: Tiles, load: Operation) -> bool:
 
 
 def program_step(tiles: Tiles, pointers: SSAValue) -> SSAValue | None:
-    """How many elements (i64) the tile of pointers moves from one program to the next along x; None if that is unknown."""
+    """How many elements (i64) the tile of pointers moves from one program to the next along x; None if that is
+    unknown."""
     if pointers not in tiles.steps:
         tiles.steps[pointers] = _step(tiles, pointers)
     return tiles.steps[pointers]

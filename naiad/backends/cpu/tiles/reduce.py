@@ -1,4 +1,5 @@
-"""tt.reduce: along the lanes with several accumulators and one step across them, or down another dimension lane by lane."""
+"""tt.reduce: along the lanes with several accumulators and one step across them, or down another dimension lane by
+lane."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -85,7 +86,8 @@ def reduce_lanes(tiles: Tiles, plan: Shape, index: list, sources: Sequence[SSAVa
 def extreme(tiles: Tiles, run: Run, combine: Combine, read: Reader) -> Values:
     """maxnum and minnum: what compares greater stays, one instruction a vector, since no sum is ever NaN.
 
-    Only where nothing was greater than the start the sources may all be NaN; then they are gone through again as defined.
+    Only where nothing was greater than the start the sources may all be NaN; then they are gone through again as
+    defined.
     """
     w, predicate = tiles.w, EXTREMES[combine.kind or ""]
     type = combine.block.args[0].type

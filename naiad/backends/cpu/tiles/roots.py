@@ -1,4 +1,5 @@
-"""Ops that go element by element or by whole tiles: atomics, gather, histogram, sort, print, assert, map_elementwise."""
+"""Ops that go element by element or by whole tiles: atomics, gather, histogram, sort, print, assert,
+map_elementwise."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -66,7 +67,7 @@ def _empty() -> Block:
     return block
 
 
-# ---- atomics -----------------------------------------------------------------------------------------------------------
+# ---- atomics
 
 
 def atomic_rmw(tiles: Tiles, op: Operation) -> None:
@@ -138,7 +139,7 @@ def _masked_scalar(
     return w.effect(made).results[0]
 
 
-# ---- whole tiles ---------------------------------------------------------------------------------------------------------
+# ---- whole tiles
 
 
 def gather(tiles: Tiles, op: Operation) -> None:
@@ -261,7 +262,7 @@ def map_elementwise(tiles: Tiles, op: Operation) -> None:
     tiles.buffers.update(zip(op.results, outs, strict=True))
 
 
-# ---- messages ------------------------------------------------------------------------------------------------------------
+# ---- messages
 
 
 def print_(tiles: Tiles, op: Operation) -> None:
@@ -270,7 +271,9 @@ def print_(tiles: Tiles, op: Operation) -> None:
     if not op.operands:
         _print(tiles, op, (), None, 0, False)
     for number, value in enumerate(op.operands):
-        each_element(tiles, shape(value.type), lambda index, v=value, n=number: _print(tiles, op, index, v, n, signed[n]))
+        each_element(
+            tiles, shape(value.type), lambda index, v=value, n=number: _print(tiles, op, index, v, n, signed[n])
+        )
 
 
 def _print(tiles: Tiles, op: Operation, index: Index, value: SSAValue | None, number: int, signed: bool) -> None:

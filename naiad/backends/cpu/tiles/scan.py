@@ -61,9 +61,7 @@ def _place(w: Writer, step: SSAValue, last: int, reverse: bool) -> SSAValue:
     return w.sub(w.index(last), step) if reverse else step
 
 
-def _down(
-    tiles: Tiles, combine: Combine, size: int, count: int, reverse: bool, read: Read, write: Write
-) -> None:
+def _down(tiles: Tiles, combine: Combine, size: int, count: int, reverse: bool, read: Read, write: Write) -> None:
     """One element after the other; each lane is its own scan."""
     w = tiles.w
     first = _place(w, w.index(0), size - 1, reverse)

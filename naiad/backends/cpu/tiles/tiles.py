@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
+
 from xdsl.dialects.builtin import IntegerType, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -84,7 +85,7 @@ class Tiles:
             self.write(waiting, index, lanes, count)
         return lanes
 
-    # ---- tiles in memory -----------------------------------------------------------------------------------------------
+    # ---- tiles in memory
 
     def new_buffer(self, sizes: Sequence[int], type: Attribute, hint: str | None = None) -> Buffer:
         stored = i8 if isinstance(type, IntegerType) and type.width.data == 1 else type

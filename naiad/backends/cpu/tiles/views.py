@@ -1,4 +1,5 @@
-"""Tiles that are another tile seen otherwise, or made of nothing: splat, arange, broadcast, transpose, reshape, join, load."""
+"""Tiles that are another tile seen otherwise, or made of nothing: splat, arange, broadcast, transpose, reshape,
+join, load."""
 
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Attribute, Operation

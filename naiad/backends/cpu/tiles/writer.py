@@ -30,6 +30,7 @@ from naiad.ir.base import element, int_attr, vector
 from naiad.ir.registry import OPS, make_op
 from naiad.ir.types import pointer
 
+
 @dataclass(frozen=True)
 class Guard:
     """A condition on a scalar: it is a multiple of `divisor`, or, where that is 0, not negative."""
@@ -69,7 +70,7 @@ class Writer:
         self.nests = 0  # how many have been begun
         self.guards: dict[Guard, None] | None = None  # what is taken for granted in what is being written
 
-    # ---- placing ops -------------------------------------------------------------------------------------------------
+    # ---- placing ops
 
     @property
     def depth(self) -> int:
@@ -125,13 +126,17 @@ class Writer:
             op.location = self.location
         return self._insert(op, self.depth)
 
-    # ---- constants and integer arithmetic on addresses -----------------------------------------------------------------
+    # ---- constants and integer arithmetic on addresses
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
         """A scalar constant, at the top of the function."""
         level, key = self.levels[0], ("constant", value, str(value), type)
         if (known := level.memo.get(key)) is None:
-            attr = FloatAttr(value, type) if isinstance(type, AnyFloat) else IntegerAttr(int(value), type, truncate_bits=True)
+            attr = (
+                FloatAttr(value, type)
+                if isinstance(type, AnyFloat)
+                else IntegerAttr(int(value), type, truncate_bits=True)
+            )
             known = level.memo[key] = self._first(OPS["arith.constant"](results=[type], value=attr))
             self.note(known, value)
         return known
@@ -266,7 +271,7 @@ class Writer:
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.pure("arith.cmpi", (a, b), i1, predicate=attribute(OPS["arith.cmpi"], "predicate", predicate))
 
-    # ---- vectors -------------------------------------------------------------------------------------------------------
+    # ---- vectors
 
     def splat(self, value: SSAValue, lanes: int) -> SSAValue:
         return self.pure("ttc.splat", (value,), vector(value.type, lanes))
@@ -284,7 +289,7 @@ class Writer:
             return value
         return self.pure("ttc.extract", (value, self.index(lane)), element(value.type))
 
-    # ---- memory of the program -----------------------------------------------------------------------------------------
+    # ---- memory of the program
 
     def alloc(self, elements: int, type: Attribute, hint: str | None = None) -> SSAValue:
         """Arena memory; the pointer is at the top of the function."""
@@ -292,7 +297,7 @@ class Writer:
         op.result.name_hint = hint
         return self._first(op)
 
-    # ---- control flow --------------------------------------------------------------------------------------------------
+    # ---- control flow
 
     @contextmanager
     def inside(self, block: Block, speculative: bool = False) -> Iterator[None]:
@@ -348,4 +353,3 @@ class Loop:
     carried: Sequence[SSAValue]
     next: Sequence[SSAValue] = ()
     results: Sequence[SSAValue] = ()
-
