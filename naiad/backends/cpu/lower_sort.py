@@ -1,7 +1,7 @@
 """ttc.sort: sorting networks over vectors, rows in place.
 
-Elements become integers that order as they should (floats by a change of the negative ones' bits, NaN as the
-largest), so that a comparison is one minimum and one maximum of two vectors. A row is seen as a matrix of v vectors,
+A comparison is one minimum and one maximum of two vectors: f32 and f64 as they are, other elements as integers that
+order as they do. A row is seen as a matrix of v vectors,
 element number lane * v + vector: sorting the columns needs no shuffle at all, and of the merges after it only the
 steps between lanes do. A block of vectors is sorted in registers by Batcher's network; merges are bitonic, their
 first step comparing an element with its mirror image, so that everything ascends. A transposition brings the rows
@@ -23,6 +23,7 @@ rules = Rules()
 
 SCRATCH = 256 * 1024  # bytes of a row that are sorted at once, in memory of the stack
 WIDE = kind("i64")
+FLOATS = ("f32", "f64")
 
 
 @rules.lower("ttc.sort")
@@ -32,7 +33,7 @@ def sort(op: Operation, e: CpuEmitter) -> None:
     rows, n = [count(op, name) for name in ("rows", "n")]
     if n < 2:
         return
-    shape = SortShape.of(e, element.memory.bits, min(n, SCRATCH // element.bytes))
+    shape = SortShape.of(e, element, min(n, SCRATCH // element.bytes))
     pointer, scratch = e.of(op.operands[0]), e.slot("i8", min(n * element.bytes, SCRATCH))
     long = n * element.bytes > SCRATCH
     name = f"{shape.name}_{order.name}{'_long' if long else ''}"
@@ -53,11 +54,12 @@ class SortShape:
     block: int
 
     @classmethod
-    def of(cls, e: CpuEmitter, bits: int, n: int) -> "SortShape":
+    def of(cls, e: CpuEmitter, element: Kind, n: int) -> "SortShape":
+        bits = element.memory.bits
         width = min(e.target.lanes(bits), 16 if bits == 8 else 64)
         lanes = min(n, width)
         many = 16 if e.target.has_avx512 or not e.target.is_x86 else 8
-        return cls(kind(f"i{bits}", lanes), min(many, n // lanes))
+        return cls(kind(element.element if element.element in FLOATS else f"i{bits}", lanes), min(many, n // lanes))
 
     @property
     def name(self) -> str:
@@ -68,6 +70,7 @@ def define(e: CpuEmitter, name: str, shape: SortShape, order: Order, long: bool)
     """(row, scratch, n, chunk): sorts chunks, a power of two that fits into the scratch; if `long`, merges them."""
     f = CpuEmitter(e.module, e.target)
     s = Sorter(f, shape, order)
+    s.start_count()
 
     def chunk(first: str, _: list[str]) -> None:
         s.sort_chunk(f.gep("%p", first, shape.keys.scalar))
@@ -75,6 +78,7 @@ def define(e: CpuEmitter, name: str, shape: SortShape, order: Order, long: bool)
     f.loop("0", "%n", "%chunk", [], chunk, runs=True)
     if long:
         s.merge_chunks()
+    s.put_nans()
     parameters = ["ptr %p", "ptr noalias %q", "i64 %n", "i64 %chunk"]
     e.module.define("void", name, parameters, f, "ret void", "internal", e.target.function_attributes + " noinline")
 
@@ -118,8 +122,12 @@ class Network:
         self.f.store(self.keys.llvm, value, place, self.keys.bytes)
 
     def pair(self, a: str, b: str) -> tuple[str, str]:
-        f = self.f
-        return f.intrinsic("smin", self.keys.llvm, a, b), f.intrinsic("smax", self.keys.llvm, a, b)
+        f, keys = self.f, self.keys
+        if not keys.is_float:
+            return f.intrinsic("smin", keys.llvm, a, b), f.intrinsic("smax", keys.llvm, a, b)
+        # minps and maxps give their second operand where the two are equal: in this order -0 and +0 both stay
+        low = f.select(keys, f.compare("olt", keys, a, b), a, b)
+        return low, f.select(keys, f.compare("ogt", keys, b, a), b, a)
 
     def math(self, op: str, a: str, b: str) -> str:
         return self.f.binary(op, WIDE, a, b)
@@ -254,10 +262,47 @@ class Sorter(Network):
         self.shape, self.order = shape, order
 
     def key(self, value: str) -> str:
-        return to_key(self.f, self.keys, self.order, value)
+        if not self.keys.is_float:
+            return to_key(self.f, self.keys, self.order, value)
+        return self.float_key(value)
 
     def unkey(self, value: str) -> str:
-        return from_key(self.f, self.keys, self.order, value)
+        if not self.keys.is_float:
+            return from_key(self.f, self.keys, self.order, value)
+        return self.f.op(f"fneg {self.keys.llvm} {value}") if self.order.descending else value
+
+    # -- f32 and f64 sort as they are, twice as fast as integers; NaN are counted, and put in place at the end
+
+    def start_count(self) -> None:
+        if self.keys.is_float:
+            self.nans = self.f.op("alloca i64, align 8")
+            self.f.store("i64", "0", self.nans, 8)
+
+    def float_key(self, value: str) -> str:
+        f, keys = self.f, self.keys
+        nan = f.compare("uno", keys, value, value)
+        bits = f.op(f"bitcast {keys.of('i1').llvm} {nan} to i{self.width}")
+        some = f.call(f"i{self.width}", f"llvm.ctpop.i{self.width}", (f"i{self.width}",), (bits,))
+        wide = f.op(f"zext i{self.width} {some} to i64")
+        f.store("i64", self.math("add", f.load("i64", self.nans, 8), wide), self.nans, 8)
+        if self.order.descending:
+            value = f.op(f"fneg {keys.llvm} {value}")
+        last = float("-inf") if self.order.descending else float("inf")
+        return f.select(keys, nan, f.number_of(last, keys), value)
+
+    def put_nans(self) -> None:
+        """NaN where they belong: last, first if descending, in the place of as many infinities."""
+        if not self.keys.is_float:
+            return
+        f, one = self.f, self.keys.wide(0)
+        found = f.load("i64", self.nans, 8)
+        start = "0" if self.order.descending else self.math("sub", "%n", found)
+
+        def put(i: str, _: list[str]) -> None:
+            place = f.gep("%p", self.math("add", start, i), one.scalar)
+            f.store(one.scalar, f.number_of(float("nan"), one), place, one.bytes)
+
+        f.loop("0", found, "1", [], put)
 
     def sort_chunk(self, row: str) -> None:
         if self.block == 1:
@@ -270,7 +315,8 @@ class Sorter(Network):
             self.lane_step(size)
             self.call_descent(self.math("lshr", self.count, "1"))
             size *= 2
-        self.loop(self.count, "1", lambda i: self.store(self.unkey(self.load(self.at(i))), self.at(i)))
+        if self.order.descending or not (self.keys.is_float or self.order.signed and not self.order.is_float):
+            self.loop(self.count, "1", lambda i: self.store(self.unkey(self.load(self.at(i))), self.at(i)))
         self.put_back(row)
 
     def sort_block(self, row: str, first: str) -> None:
@@ -304,7 +350,8 @@ class Sorter(Network):
         """The scratch, turned, into the row."""
         f, side = self.f, min(self.width, 16, self.block)
         lanes = self.keys.wide(side)
-        name = f"naiad_transpose_{self.keys.element}_{side}"
+        lanes = lanes.integer
+        name = f"naiad_transpose_{lanes.element}_{side}"
         helper = f.module.once(name, lambda name: lower_transpose.define(f, name, lanes))
         given = f"ptr %q, ptr {row}, i64 {self.width}, i64 {self.count}, i64 {self.count}, i64 {self.width}"
         f.do(f"call void {helper}({given})")
