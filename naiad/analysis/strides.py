@@ -1,4 +1,5 @@
-"""How a tile of indices or pointers changes along each of its dimensions: by 0, by a known number, by a scalar, or unknown.
+"""How a tile of indices or pointers changes along each of its dimensions: by 0, by a known number, by a scalar, or
+unknown.
 
 Read on ttir; tells the CPU backend which dimension of an access lies contiguous in memory.
 """
@@ -14,7 +15,8 @@ RUNTIME = "runtime"
 """A stride that is the same everywhere but known only when the kernel runs."""
 
 WRAPPED = "wrapped"
-"""A stride that is the same everywhere but where a remainder starts again from 0: `(start + arange) % n`, and its multiples."""
+"""A stride that is the same everywhere but where a remainder starts again from 0: `(start + arange) % n`, and its
+multiples."""
 
 Stride: TypeAlias = int | str | None
 """0 along a dimension on which the value does not depend; None where it follows no single stride."""

@@ -1,7 +1,8 @@
 """ttcir: what a tile program is on a CPU. Loops (`scf`) over vectors of one register, scalar addresses, an arena.
 
-`arith` and `math` work on scalars and on `vector<16xf32>`; addresses are scalar `!tt.ptr<T>` moved by `tt.addptr` with an
-`index` or i64 offset in elements. Memory of a tile that must exist is an `ttc.alloc`, a pointer like any other.
+`arith` and `math` work on scalars and on `vector<16xf32>`; addresses are scalar `!tt.ptr<T>` moved by `tt.addptr`
+with an `index` or i64 offset in elements. Memory of a tile that must exist is an `ttc.alloc`, a pointer like any
+other.
 
     %x = ttc.load %p, %mask, %zero : !tt.ptr<f32> -> vector<16xf32>
     %s = ttc.reduce add %x : vector<16xf32>
@@ -186,8 +187,8 @@ class ShuffleOp(NaiadOp):
 
 @irdl_op_definition
 class ReduceOp(NaiadOp):
-    """All lanes combined into a scalar, in any order: arith.addf, addi, muli, mulf, maxnumf, minnumf, maximumf, minimumf,
-    maxsi, maxui, minsi, minui, andi, ori, xori (`kind` is the name without `arith.`)."""
+    """All lanes combined into a scalar, in any order: arith.addf, addi, muli, mulf, maxnumf, minnumf, maximumf,
+    minimumf, maxsi, maxui, minsi, minui, andi, ori, xori (`kind` is the name without `arith.`)."""
 
     name = "ttc.reduce"
     kind = prop_def(StringAttr)
@@ -201,7 +202,8 @@ class ReduceOp(NaiadOp):
 class DivideOp(NaiadOp):
     """src / divisor, rounded once, all lanes by one divisor (f32).
 
-    reciprocal: 1 / divisor. simple (i1): the divisor is far from overflow and underflow, see `backends/cpu/lower_divide.py`.
+    reciprocal: 1 / divisor. simple (i1): the divisor is far from overflow and underflow, see
+    `backends/cpu/lower_divide.py`.
     """
 
     name = "ttc.divide"
@@ -250,9 +252,9 @@ class DotOp(NaiadOp):
     """acc[m][n] += a[m][k] . b[k][n] by the target's register microkernel.
 
     a: row-major, unit stride along k, `lda` elements from row to row. b: where `packed` in the panels that
-    `backends/cpu/microkernel.py` describes, else row-major with `ldb`. acc: the arena, row-major [m][n], the pitch is n.
-    Element types from the pointers: f32, f64, bf16, f16, i8 (acc f32, f64, i32). `zero`: acc is written, not read.
-    `unsigned_a`, `unsigned_b`: i8 operands are u8.
+    `backends/cpu/microkernel.py` describes, else row-major with `ldb`. acc: the arena, row-major [m][n], the pitch
+    is n. Element types from the pointers: f32, f64, bf16, f16, i8 (acc f32, f64, i32). `zero`: acc is written, not
+    read. `unsigned_a`, `unsigned_b`: i8 operands are u8.
     """
 
     name = "ttc.dot"
@@ -303,8 +305,8 @@ class SortOp(NaiadOp):
 class PrintOp(NaiadOp):
     """One line on stdout: the program's ids, the element's index, the prefix, then the scalar operand.
 
-    index: one `index` value per dimension of the tile, padded to the widths of `shape`. `operand`, `operands`: which of how
-    many operands this is.
+    index: one `index` value per dimension of the tile, padded to the widths of `shape`. `operand`, `operands`:
+    which of how many operands this is.
     """
 
     name = "ttc.print"
@@ -323,7 +325,8 @@ class PrintOp(NaiadOp):
 
 @irdl_op_definition
 class AssertOp(NaiadOp):
-    """Where `condition` (i1) is false, the launch fails: the runtime raises RuntimeError with `message` after it ends."""
+    """Where `condition` (i1) is false, the launch fails: the runtime raises RuntimeError with `message` after it
+    ends."""
 
     name = "ttc.assert"
     condition = operand_def(i1)
@@ -346,4 +349,3 @@ class CallOp(NaiadOp):
 OPS = [AllocOp, LoadOp, PrefetchOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp, ShuffleOp, ReduceOp, DivideOp,
        AtomicRmwOp, AtomicCasOp, DotOp, TransposeOp, SortOp, PrintOp, AssertOp, CallOp]  # fmt: skip
 TTC = Dialect("ttc", OPS, [])
-

@@ -237,3 +237,23 @@ def test_naiad_run(tmp_path, how):
     command = [sys.executable, *how, script, "a", "--flag"]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
     assert done.stdout.strip() == "['a', '--flag'] __main__ 3.6.0", done.stderr
+
+
+def _fail(text):
+    print("on stderr", file=sys.stderr, flush=True)
+    raise ValueError(text + os.environ["NAIAD_TEST_WORD"])
+
+
+def test_call_in_a_process_of_its_own():
+    from naiad.compat.internal_testing import run_in_process
+
+    result = run_in_process(_fail, ("a",), env={"NAIAD_TEST_WORD": "b"})
+    assert isinstance(result.exc, ValueError) and str(result.exc) == "ab"
+    assert "on stderr" in result.driver_stderr_output
+
+
+def test_questions_about_the_target(dropin):
+    from triton import _internal_testing as asked
+
+    assert asked.get_current_target().backend == "cpu" and asked.is_cpu() and not asked.is_interpreter()
+    assert not (asked.is_cuda() or asked.is_hopper_or_newer() or asked.is_hip() or asked.is_hip_cdna3())

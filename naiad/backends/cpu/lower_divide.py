@@ -1,9 +1,9 @@
 """ttc.divide: a vector over a scalar by multiplication, rounded as a division is.
 
-With y = 1/d rounded, q = x y and r = x - d q (exact by fma), q + r y is x/d rounded to nearest as long as nothing under- or
-overflows on the way. Source: P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
-IBM J. Res. Dev. 34 (1990), theorem 7.2. Where |d| is within 2^30 of 1 and |x| within 2^90, or x is +0, that holds; a vector
-with any other lane is divided.
+With y = 1/d rounded, q = x y and r = x - d q (exact by fma), q + r y is x/d rounded to nearest as long as nothing
+under- or overflows on the way. Source: P. Markstein, "Computation of elementary functions on the IBM RISC
+System/6000 processor", IBM J. Res. Dev. 34 (1990), theorem 7.2. Where |d| is within 2^30 of 1 and |x| within 2^90,
+or x is +0, that holds; a vector with any other lane is divided.
 """
 
 from xdsl.ir import Operation
