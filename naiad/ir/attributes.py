@@ -39,7 +39,7 @@ ENUMERATIONS: dict[str, tuple[str, ...]] = {
     "evict": ("evict_normal", "evict_first", "evict_last"),
     "padding": ("zero", "nan"),
     "atomic_rmw_op": ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch", "fmax", "fmin"),
-    "kind": ("add", "min", "max", "inc", "dec", "and", "or", "xor"),
+    "kind": ("add", "min", "max", "inc", "dec", "and", "or", "xor", "umin", "umax"),
     "sem": ("relaxed", "acquire", "release", "acq_rel"),
     "scope": ("gpu", "cta", "sys"),
     "rounding": ("rtz", "rtne"),

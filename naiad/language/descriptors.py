@@ -42,7 +42,7 @@ class tensor_descriptor_base_type(base_type):
         self.block_type = block_type
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.block_type == other.block_type  # type: ignore[attr-defined]
+        return type(other) is type(self) and self.block_type == other.block_type
 
     def __hash__(self) -> int:
         return hash(("tensor_descriptor", self.block_type))
@@ -214,16 +214,18 @@ def _reduce(descriptor: tensor_descriptor_base, kind: str, offsets: Any, value: 
     block = _block_value(descriptor, value)
     if descriptor.dtype not in allowed:
         raise AssertionError("Unsupported dtype")
+    if kind in ("min", "max") and descriptor.dtype.is_int_unsigned():
+        kind = f"u{kind}"
     operands = (descriptor.handle, cast_to(block, descriptor.dtype).handle, *_offsets(descriptor, offsets))
     builder().emit("tt.descriptor_reduce", operands, kind=kind)
 
 
 def _check_16_bit_extremum(type: dtype) -> None:
-    """Without descriptors in hardware these would be atomics of 16 bits, which GPUs do not have."""
+    """Only hardware that has descriptors takes these: elsewhere these are atomics of 16 bits, which Triton refuses."""
     from naiad.language.target_info import current_target
 
     target = current_target()
-    native = target is None or target.backend not in ("cuda", "hip") or (target.backend == "cuda" and target.arch >= 90)
+    native = target is None or (target.backend == "cuda" and target.arch >= 90)
     if type in (float16, bfloat16) and not native:
         raise AssertionError("16-bit float types require native tma support")
 

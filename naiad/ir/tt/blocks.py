@@ -306,7 +306,10 @@ class DescriptorStoreOp(DescriptorWrite):
 
 @irdl_op_definition
 class DescriptorReduceOp(DescriptorWrite):
-    """Combines the block `src` into memory, each element atomically: kind is add, min, max, and, or, xor, inc, dec."""
+    """Combines the block `src` into memory, each element atomically: add, min, max, umin, umax, and, or, xor, inc, dec.
+
+    umin and umax (naiad's own) are for integers without a sign.
+    """
 
     name = "tt.descriptor_reduce"
     kind = prop_def(OneOf("kind"))

@@ -37,9 +37,9 @@ class Parts:
     def of(type: Attribute, values: Sequence[SSAValue]) -> "Parts":
         """The parts from their flat list."""
         if type.name == "tt.tensordesc":
-            rank = len(shape(type.block))  # type: ignore[attr-defined]
+            rank = len(shape(type.block))
             return Parts(values[0], values[1 : 1 + rank], values[1 + rank : 1 + 2 * rank], (), values[-1])
-        rank = len(shape(type.pointee))  # type: ignore[attr-defined]
+        rank = len(shape(type.pointee))
         sizes, strides, offsets = (values[1 + n * rank : 1 + (n + 1) * rank] for n in range(3))
         return Parts(values[0], sizes, strides, offsets, None)
 
@@ -52,7 +52,7 @@ class Maker:
     location: LocationAttr
 
     def insert(self, op: Operation) -> SSAValue:
-        self.anchor.parent.insert_op_before(op, self.anchor)  # type: ignore[union-attr]
+        self.anchor.parent.insert_op_before(op, self.anchor)
         return op.results[0] if op.results else None  # type: ignore[return-value]
 
     def op(self, name: str, type: Attribute, *operands: SSAValue | None, **properties: Any) -> SSAValue:
@@ -136,7 +136,7 @@ class Access:
 
         Anything).
         """
-        type_ = tensor(element(self.parts.base.type.pointee), self.sizes)  # type: ignore[attr-defined]
+        type_ = tensor(element(self.parts.base.type.pointee), self.sizes)
         other = None if self.mask is None or nan is None else self._padding(nan, type_)
         return self.make.op("tt.load", type_, self.ptr, self.mask, other, **_hints(op, "cache", "evict", "isVolatile"))
 
@@ -147,14 +147,14 @@ class Access:
             return self.make.constant(math.nan if known and is_float else 0, type_)
         scalar = element(type_)
         values = self.make.constant(math.nan, scalar), self.make.constant(0.0, scalar)
-        return self.make.splat(self.make.op("arith.select", scalar, nan, *values), self.sizes)  # type: ignore[arg-type]
+        return self.make.splat(self.make.op("arith.select", scalar, nan, *values), self.sizes)
 
     def store(self, op: Operation, value: SSAValue) -> None:
         hints = _hints(op, "cache", "evict")
         self.make.insert(OPS["tt.store"](self.ptr, value, self.mask, location=self.make.location, **hints))
 
     def reduce(self, kind: str, value: SSAValue) -> None:
-        """Combines the tile into memory atomically; integers compare as signed."""
+        """Combines the tile into memory atomically."""
         is_float = isinstance(element(value.type), AnyFloat)
         word = f"f{kind}" if is_float and kind in ("add", "min", "max") else kind
         words = {"atomic_rmw_op": keyword(word), "sem": keyword("relaxed"), "scope": keyword("gpu")}

@@ -72,8 +72,6 @@ def reduce(builder: Any, operands: Sequence[Any], type: Any = None, kind: str = 
     element, op = descriptor.element, kind
     if element.is_floating() and kind == "add":
         op = "fadd"
-    elif element.is_int_unsigned() and kind in ("min", "max"):
-        op = f"u{kind}"
     access = descriptor.access(offsets)
     held = element_of(element)
     change(builder, access, held, [value.reshape(access.lanes.shape)], update_of(op, held))
