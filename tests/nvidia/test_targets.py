@@ -24,7 +24,8 @@ CASES = {
     "sort": (K.sort_rows, {"x_ptr": FLOAT, "o_ptr": FLOAT}, {"BLOCK": 512, "DESCENDING": False}),
     "scan": (K.scan_rows, {"x_ptr": FLOAT, "o_ptr": FLOAT}, {"M": 4, "N": 512, "AXIS": 1, "REVERSE": False}),
     "atomics": (K.atomics, {"x_ptr": FLOAT, "sum_ptr": FLOAT, "max_ptr": np.zeros(1, np.int32),
-                            "count_ptr": np.zeros(1, np.int32), "old_ptr": np.zeros(1, np.int32), "n": 64}, {"BLOCK": 128}),
+                            "count_ptr": np.zeros(1, np.int32), "old_ptr": np.zeros(1, np.int32), "n": 64},
+                {"BLOCK": 128}),
 }  # fmt: skip
 
 

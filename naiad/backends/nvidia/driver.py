@@ -7,6 +7,7 @@ import ctypes
 import functools
 import struct
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -196,6 +197,7 @@ class NvidiaLauncher:
     """
 
     def __init__(self, src: Any, metadata: Any) -> None:
+        self.lock = threading.Lock()
         self.parameters = list(parameters_of(src))
         self.packer = struct.Struct("<" + "".join(p.code for p in self.parameters))
         self.buffer = ctypes.create_string_buffer(max(8, self.packer.size))
@@ -218,9 +220,11 @@ class NvidiaLauncher:
             return
         if enter:
             enter(metadata)
-        self.packer.pack_into(self.buffer, 0, *[p.convert(args) for p in self.parameters])
+        values = [p.convert(args) for p in self.parameters]
         last = () if self.cooperative else (None,)
-        code = self.entry(function, x, y, z, self.threads, 1, 1, self.shared, stream, self.pointers, *last)
+        with self.lock:  # the call lets other threads run, and they would write into the buffer
+            self.packer.pack_into(self.buffer, 0, *values)
+            code = self.entry(function, x, y, z, self.threads, 1, 1, self.shared, stream, self.pointers, *last)
         if code:
             check(code)
         if leave:

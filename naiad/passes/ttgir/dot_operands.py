@@ -118,7 +118,7 @@ def to_warp_group(dot: Operation) -> None:
         kind = tensor(a.type.element_type, shape(a.type), encoding(DotOperand(0, layout, 2)))
         convert = ConvertLayoutOp(a, results=[kind], location=dot.location)
         dot.parent_block().insert_op_before(convert, dot)
-        left = convert.results[0]
+        left: SSAValue = convert.results[0]
     else:
         left = stored(a, dot, nvmma_for)
     right = stored(b, dot, nvmma_for)

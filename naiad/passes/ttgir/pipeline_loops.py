@@ -24,6 +24,7 @@ from naiad.ir.base import bits, element, like, shape
 from naiad.ir.constants import constant, number
 from naiad.ir.elementwise import ELEMENTWISE
 from naiad.ir.encodings import AsyncTokenType, MemDescType, layout_of, linear_of, memdesc
+from naiad.ir.nvg import WarpGroupDotWaitOp
 from naiad.ir.tt.make import SplatOp
 from naiad.ir.ttg import (
     AsyncCommitGroupOp,
@@ -105,7 +106,28 @@ class Pipeliner:
         self.ahead = Ahead(set(), set())
         self.loads = [op for op in self.block.ops if op.name == "tt.load" and self.is_wanted(op)]
         each = sum(view_bytes(self.view_of(load)) for load in self.loads)
-        self.buffers = min(stages, limit // each) if each else 0
+        self.overlapped = self.overlapping()
+        spare = 1 if self.overlapped is not None else 0
+        self.buffers = min(stages + spare, limit // each) if each else 0
+        if self.buffers < 3:
+            self.overlapped = None
+        self.distance = self.buffers - (1 if self.overlapped is None else 2)
+
+    def overlapping(self) -> Operation | None:
+        """The wait for a wgmma that may go on into the next turn: its result is only carried to itself.
+
+        Then a buffer is free one turn later, as it may still be read while the next one is waited for.
+        """
+        waits = [op for op in self.block.ops if op.name == "ttng.warp_group_dot_wait"]
+        if len(waits) != 1 or len(waits[0].operands) != 1:
+            return None
+        dot, [use, *more] = waits[0].operands[0].owner, list(waits[0].results[0].uses)
+        if more or use.operation is not self.block.last_op or dot.name != "ttng.warp_group_dot":
+            return None
+        carried = self.block.args[use.index + 1]
+        reads_memory = all(isinstance(o.type, MemDescType) for o in dot.operands[:2])
+        is_alone = dot.operands[2] is carried and len(list(carried.uses)) == 1
+        return waits[0] if is_alone and reads_memory and dot.parent_block() is self.block else None
 
     def is_wanted(self, load: Operation) -> bool:
         """Whether a load can be copied asynchronously, and feeds a dot. Notes what it needs ahead of time."""
@@ -169,7 +191,7 @@ class Pipeliner:
         """The first turns of what runs ahead; the loop's variables as they are after them."""
         now = {v: self.loop.iter_args[v.index - 1] for v in variables}
         index = self.low
-        for turn in range(self.buffers - 1):
+        for turn in range(self.distance):
             here = Turn(self, self.before, {self.variable: index, **now})
             slot = self.before(constant(turn, i32))
             here.copies(buffered, slot, turn > 0)
@@ -180,7 +202,7 @@ class Pipeliner:
     def rebuild(self, buffered: list[Buffered], variables: list[SSAValue], now: dict[SSAValue, SSAValue]) -> None:
         """The loop with more variables: those that run ahead, and which buffers are read and filled."""
         first, block = self.block.first_op, self.block
-        zero, last = self.before(constant(0, i32)), self.before(constant(self.buffers - 1, i32))
+        zero, last = self.before(constant(0, i32)), self.before(constant(self.distance, i32))
         carried = [*(now[v] for v in variables), zero, last]
         added = [block.insert_arg(v.type, len(block.args)) for v in carried]
         ahead, (reading, filling) = dict(zip(variables, added, strict=False)), added[-2:]
@@ -190,11 +212,10 @@ class Pipeliner:
             block.insert_op_before(op, first)
             return op.results[0]
 
-        insert(AsyncWaitOp(num=IntegerAttr(self.buffers - 2, i32), results=[TOKEN_TYPE]))
+        insert(AsyncWaitOp(num=IntegerAttr(self.distance - 1, i32), results=[TOKEN_TYPE]))
         views = [insert(MemDescIndexOp(b.memory, reading, results=[b.view])) for b in buffered]
-        distance = self.buffers - 1
         index: SSAValue = self.variable
-        for _ in range(distance):
+        for _ in range(self.distance):
             index = insert(ELEMENTWISE["arith.addi"](index, self.step, results=[index.type]))
         turn = Turn(self, insert, {self.variable: index, **ahead})
         turn.copies(buffered, filling, True)
@@ -236,6 +257,19 @@ class Pipeliner:
         wait = AsyncWaitOp(num=IntegerAttr(0, i32), results=[TOKEN_TYPE], location=new.location)
         new.parent_block().insert_op_after(wait, new)
         self.end = wait
+        if self.overlapped is not None:
+            self.let_overlap(self.overlapped)
+
+    def let_overlap(self, wait: Operation) -> None:
+        """In the loop, waits for the wgmma of the turn before only; after it, for the last one."""
+        [use] = list(wait.results[0].uses)
+        wait.properties["pendings"] = IntegerAttr(1, i32)
+        result = self.loop.results[use.index]
+        none = IntegerAttr(0, i32)
+        last = WarpGroupDotWaitOp(result, results=[result.type], location=self.loop.location, pendings=none)
+        self.loop.parent_block().insert_op_after(last, self.loop)
+        for other in [u for u in result.uses if u.operation is not last]:
+            other.operation.operands[other.index] = last.results[0]
 
     def after(self, b: Buffered) -> None:
         self.end.parent_block().insert_op_after(LocalDeallocOp(b.memory, location=self.loop.location), self.end)

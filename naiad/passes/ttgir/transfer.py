@@ -41,8 +41,8 @@ def permuted(layout: Distributed, order: Sequence[int], sizes: tuple[int, ...]) 
     if isinstance(layout, Blocked):
         inverse = [order.index(d) for d in range(len(order))]
         fields = (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta)
-        moved = [tuple(field[d] for d in order) for field in fields]
-        return Blocked(*moved, tuple(inverse[d] for d in layout.order))
+        size, threads, warps = (tuple(field[d] for d in order) for field in fields)
+        return Blocked(size, threads, warps, tuple(inverse[d] for d in layout.order))
     return Linear.of(transposed(layout.linear(sizes), tuple(order)))
 
 

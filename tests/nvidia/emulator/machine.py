@@ -90,6 +90,14 @@ class Block:
     pending: list = field(default_factory=list)
     groups: list[list] = field(default_factory=list)
 
+    products: list[list] = field(default_factory=lambda: [[]])
+
+    def finish_products(self, keep: int) -> None:
+        """Ends products of warpgroups until `keep` groups are under way; the last list is of those not committed."""
+        while len(self.products) - 1 > keep:
+            for product in self.products.pop(0):
+                product()
+
     def finish_copies(self, keep: int) -> None:
         """Lets copies land until `keep` groups are under way."""
         while len(self.groups) > keep:
@@ -173,8 +181,8 @@ def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic],
     for z in range(size[2]):
         for y in range(size[1]):
             for x in range(size[0]):
-                block = Block(program.threads, (x, y, z), size, memory, parameters,
-                              np.random.default_rng(0).integers(0, 256, shared, np.uint8), Races.of(shared))  # fmt: skip
+                garbage = np.random.default_rng(0).integers(0, 256, shared, np.uint8)
+                block = Block(program.threads, (x, y, z), size, memory, parameters, garbage, Races.of(shared))
                 run(program, block, ops.execute)
 
 

@@ -326,7 +326,8 @@ BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": truncati
           "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": shift("shl"), "shr": shift("shr"),
           "min": nan_aware(np.minimum), "max": nan_aware(np.maximum)}  # fmt: skip
 UNARY = {"neg": np.negative, "abs": np.abs, "not": np.invert, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-         "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rcp": lambda x: 1 / x}  # fmt: skip
+         "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+         "rcp": lambda x: 1 / x}  # fmt: skip
 
 
 def arithmetic(block: Block, i: Instruction, active: np.ndarray) -> None:
@@ -451,6 +452,8 @@ def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
 from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix, do_wgmma  # noqa: E402  (uses the functions above)
 
 RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
-         "selp": do_selp, "testp": do_testp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi, "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
+         "selp": do_selp, "testp": do_testp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi,
+         "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
          "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,
-         "wgmma": do_wgmma, "fence": lambda *_: None, "bar": lambda *_: None, "call": do_call, "cvta": do_mov_address, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip
+         "wgmma": do_wgmma, "fence": lambda *_: None, "bar": lambda *_: None, "call": do_call,
+         "cvta": do_mov_address, **dict.fromkeys([*BINARY, *UNARY], arithmetic)}  # fmt: skip

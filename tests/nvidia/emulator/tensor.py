@@ -1,5 +1,7 @@
 """Instructions of whole warps: mma.sync, ldmatrix, stmatrix; asynchronous copies and atomics."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .machine import Block, EmulationError, Instruction
@@ -228,15 +230,34 @@ def floats(words: np.ndarray, kind: str) -> np.ndarray:
 
 
 def do_wgmma(block: Block, i: Instruction, active: np.ndarray) -> None:
-    """One instruction of each warpgroup; fences and commits do nothing here."""
+    """One instruction of each warpgroup; fences do nothing here."""
+    if "commit_group" in i.opcode:
+        block.products.append([])
+    elif "wait_group" in i.opcode:
+        block.finish_products(int(i.operands[0]))
+    elif "mma_async" in i.opcode:
+        block.products[-1].append(product(block, i, active))
+
+
+def product(block: Block, i: Instruction, active: np.ndarray) -> Callable[[], None]:
+    """What a wgmma does when it ends, which is when it is waited for: until then all that it reads must stay."""
+    from .ops import names, raw
+
+    left = i.operands[1]
+    descriptors = [raw(block, o).copy() for o in (left, i.operands[2]) if not o.startswith("{")]
+    return lambda: finish(block, i, active.copy(), descriptors, names(left) if left.startswith("{") else [])
+
+
+def finish(
+    block: Block, i: Instruction, active: np.ndarray, descriptors: list[np.ndarray], in_registers: list[str]
+) -> None:
+    """The product itself."""
     from .ops import names, raw, write
 
-    if "mma_async" not in i.opcode:
-        return
     parts = i.opcode.split(".")
     shape, kind = parts[4], parts[6]
     n, k = int(shape.split("n")[1].split("k")[0]), int(shape.split("k")[1])
-    outs, left, right = names(i.operands[0]), i.operands[1], raw(block, i.operands[2])
+    outs, right = names(i.operands[0]), descriptors[-1]
     flags = [int(f) for f in i.operands[4:]]
     sums = np.stack([raw(block, o).astype(np.uint32) for o in outs], 1)
     for first in range(0, block.threads, 128):
@@ -246,11 +267,11 @@ def do_wgmma(block: Block, i: Instruction, active: np.ndarray) -> None:
         if len(set(right[group].tolist())) > 1:
             raise EmulationError("the threads of a warpgroup have different descriptors")
         b = floats(matrix_at(block, int(right[first]), k, n, not flags[-1]), kind)
-        if left.startswith("{"):
-            words = np.stack([raw(block, w).astype(np.uint32) for w in names(left)], 1)[group]
+        if in_registers:
+            words = np.stack([raw(block, w).astype(np.uint32) for w in in_registers], 1)[group]
             a = np.concatenate([rows_of(decoded(words[32 * w : 32 * w + 32], kind), k) for w in range(4)])
         else:
-            a = floats(matrix_at(block, int(raw(block, left)[first]), k, 64, not flags[2]), kind)
+            a = floats(matrix_at(block, int(descriptors[0][first]), k, 64, not flags[2]), kind)
         add_product(sums[group], a @ b.T, n)
     for index, name in enumerate(outs):
         write(block, name, sums[:, index], active)
