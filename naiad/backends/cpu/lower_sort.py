@@ -315,7 +315,7 @@ class Sorter(Network):
             self.lane_step(size)
             self.call_descent(self.math("lshr", self.count, "1"))
             size *= 2
-        if self.order.descending or not (self.keys.is_float or self.order.signed and not self.order.is_float):
+        if self.order.descending or not (self.keys.is_float or (self.order.signed and not self.order.is_float)):
             self.loop(self.count, "1", lambda i: self.store(self.unkey(self.load(self.at(i))), self.at(i)))
         self.put_back(row)
 
