@@ -11,7 +11,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-GETTERS = ("aoti_torch_get_device_type", "aoti_torch_get_dtype", "aoti_torch_get_data_ptr")
+GETTERS = ("aoti_torch_get_device_type", "aoti_torch_get_dtype", "aoti_torch_get_data_ptr",
+           "aoti_torch_get_device_index")  # fmt: skip
+DEVICE_TYPES = {"cpu": 0, "cuda": 1}  # c10/core/DeviceType.h, part of the stable interface
 PLACES = (16, 24)  # the field itself after the object's head; or, in older versions, after a flag "borrowed"
 
 
@@ -69,5 +71,5 @@ def holds(place: int, tensor: Any) -> bool:
 
 def agrees(tensors: TorchTensors, tensor: Any) -> bool:
     """Whether the getters say what Python says."""
-    on_cpu = tensors.ask(0, tensor, ctypes.c_int32(-1)) == 0
+    on_cpu = tensors.ask(0, tensor, ctypes.c_int32(-1)) == DEVICE_TYPES["cpu"]
     return on_cpu and tensors.ask(2, tensor, ctypes.c_void_p()) == tensor.data_ptr()

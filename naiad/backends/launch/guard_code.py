@@ -1,6 +1,6 @@
 """The launcher's checks of single arguments, as LLVM text: a block for each kind of guard, named like the kind.
 
-A block finds the argument in %a and its class in %type, the guard's words at %w2, %w3, %w4, the first of these as an
+A block finds the argument in %a and its class in %type, the guard's words at %w2 to %w5, the first of these as an
 object in %object, and whether that is the argument in %identical. It goes to %passed, to %store with a value for the
 slot, or to %miss.
 """
@@ -20,7 +20,7 @@ class Guard(enum.IntEnum):
     FLOAT64 = 6  # any float
     BOOL = 7  # True or False
     NUMPY = 8  # an array of (type, dtype, class)
-    TORCH = 9  # a CPU tensor of (type, number of the dtype, class)
+    TORCH = 9  # a tensor of (type, number of the dtype, class, device: its type, its index in the high half or -1)
 
 
 class Class(enum.IntEnum):
@@ -158,9 +158,25 @@ t_device:
   %t_get1 = load ptr, ptr %t1
   %t_error1 = call i32 %t_get1(ptr %t_at, ptr %overflow)
   %t_where = load i32, ptr %overflow
-  %t_bad1 = or i32 %t_error1, %t_where
-  %t_on_cpu = icmp eq i32 %t_bad1, 0
-  br i1 %t_on_cpu, label %t_dtype, label %miss
+  %t_where_wanted = load i32, ptr %w5
+  %t_elsewhere = xor i32 %t_where, %t_where_wanted
+  %t_bad1 = or i32 %t_error1, %t_elsewhere
+  %t_there = icmp eq i32 %t_bad1, 0
+  br i1 %t_there, label %t_which, label %miss
+t_which:
+  %t_index_at = getelementptr i32, ptr %w5, i64 1
+  %t_index_wanted = load i32, ptr %t_index_at
+  %t_any = icmp eq i32 %t_index_wanted, -1
+  br i1 %t_any, label %t_dtype, label %t_index
+t_index:
+  %t4 = getelementptr ptr, ptr @naiad_torch, i64 4
+  %t_get4 = load ptr, ptr %t4
+  %t_error4 = call i32 %t_get4(ptr %t_at, ptr %overflow)
+  %t_number = load i32, ptr %overflow
+  %t_another = xor i32 %t_number, %t_index_wanted
+  %t_bad4 = or i32 %t_error4, %t_another
+  %t_the_one = icmp eq i32 %t_bad4, 0
+  br i1 %t_the_one, label %t_dtype, label %miss
 t_dtype:
   %t2 = getelementptr ptr, ptr @naiad_torch, i64 2
   %t_get2 = load ptr, ptr %t2
