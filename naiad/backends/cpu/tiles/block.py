@@ -98,12 +98,12 @@ def _scalar(tiles: Tiles, op: Operation) -> None:
     """An op on scalars only."""
     w = tiles.w
     if op.name == "arith.constant":
-        number = op.properties["value"].value.data  # type: ignore[attr-defined]
+        number = op.properties["value"].value.data
         tiles.scalars[op.results[0]] = w.constant(number, op.results[0].type)
         return
     operands = [tiles.scalar(o) for o in op.operands]
     if op.name == "tt.load":
-        sizes = segments(1, op.mask is not None, op.other is not None)  # type: ignore[attr-defined]
+        sizes = segments(1, op.mask is not None, op.other is not None)
         load = ttc.LoadOp(*operands, results=[op.results[0].type], location=op.location, operandSegmentSizes=sizes)
         tiles.scalars[op.results[0]] = w.effect(load).results[0]
         return

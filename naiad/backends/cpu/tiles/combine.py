@@ -76,7 +76,7 @@ class Combine:
 
     def _step(self, tiles: Tiles, op: Operation, env: dict[SSAValue, Lanes], count: int) -> None:
         if op.name == "arith.constant":
-            value = op.properties["value"].value.data  # type: ignore[attr-defined]
+            value = op.properties["value"].value.data
             env[op.results[0]] = Uniform(tiles.w.constant(value, op.results[0].type))
             return
         operands = [_lanes_of(tiles, env, o) for o in op.operands]

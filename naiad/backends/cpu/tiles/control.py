@@ -18,7 +18,8 @@ def lower_for(tiles: Tiles, op: Operation) -> None:
     buffers = carry(tiles, op, inits)
     w = tiles.w
     scalars = [tiles.scalar(v) for v in inits if not is_tile(v)]
-    with w.loop(*(tiles.scalar(v) for v in (low, high, step)), scalars) as loop:
+    begin, end, by = (tiles.scalar(v) for v in (low, high, step))
+    with w.loop(begin, end, by, scalars) as loop:
         tiles.scalars[body.args[0]] = loop.index
         bind(tiles, body.args[1:], loop.carried, buffers)
         yielded = body.last_op
@@ -39,7 +40,7 @@ def lower_while(tiles: Tiles, op: Operation) -> None:
     with w.inside(first):
         bind(tiles, before.args, first.args, buffers)
         lower_block(tiles, before)
-        condition, *passed = before.last_op.operands  # type: ignore[union-attr]
+        condition, *passed = before.last_op.operands
         given = tiles_of(tiles, passed)
         for value, buffer in zip((v for v in passed if is_tile(v)), given, strict=True):
             tiles.buffers.setdefault(value, buffer)

@@ -44,7 +44,12 @@ def lower_dot(tiles: Tiles, op: Operation) -> None:
     elif found[1] is None:
         product((), found[0](()), False)
     else:
-        choose(tiles, found[1], lambda: product((), found[0](()), False) or (), packed)
+
+        def by_rows() -> tuple[()]:
+            product((), found[0](()), False)
+            return ()
+
+        choose(tiles, found[1], by_rows, packed)
 
 
 def multiply(
@@ -71,7 +76,7 @@ def is_zero(value: SSAValue) -> bool:
         return False
     if op.name in ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape"):
         return is_zero(op.operands[0])
-    return op.name == "arith.constant" and op.properties["value"].value.data == 0  # type: ignore[attr-defined]
+    return op.name == "arith.constant" and op.properties["value"].value.data == 0
 
 
 def accumulator(tiles: Tiles, op: Operation) -> Buffer:
@@ -79,7 +84,8 @@ def accumulator(tiles: Tiles, op: Operation) -> Buffer:
     c, result = op.operands[2], op.results[0]
     if result in tiles.in_place:
         return tiles.in_place[result]
-    if c in tiles.buffers and isinstance(c.owner, Operation) and c.owner.parent is op.parent and c.has_one_use():
-        if tiles.buffers[c].type == element(result.type):
-            return tiles.buffers[c]
+    held = tiles.buffers.get(c)
+    is_made_here = isinstance(c.owner, Operation) and c.owner.parent is op.parent
+    if held is not None and held.type == element(result.type) and is_made_here and c.has_one_use():
+        return held
     return tiles.buffer_for(result)

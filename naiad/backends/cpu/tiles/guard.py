@@ -31,7 +31,8 @@ def guarded(tiles: Tiles, write: Callable[[], None]) -> None:
         return
     condition = reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), [_test(w, g) for g in guards])
     other = Block()
-    _into(tiles, other, write)
+    with tiles.seldom():
+        _into(tiles, other, write)
     for b in (block, other):
         b.add_op(scf.YieldOp())
     w.effect(scf.IfOp(condition, [], Region(block), Region(other)))

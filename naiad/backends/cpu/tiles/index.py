@@ -83,8 +83,8 @@ def divide(w: Writer, lanes: Lanes, size: int, count: int) -> tuple[Lanes, Lanes
             span = int(s) * (count - 1)
             room = min(w.known(base).divisor, size) if size & (size - 1) == 0 else 1
             if 0 <= span < room:
-                quotient = _divide_scalar(w, "arith.divsi", base, size)
-                return Uniform(quotient), Affine(w.sub(base, w.mul(quotient, n)), step, type)
+                whole = _divide_scalar(w, "arith.divsi", base, size)
+                return Uniform(whole), Affine(w.sub(base, w.mul(whole, n)), step, type)
     value = as_vector(w, lanes, count)
     if size & (size - 1) == 0:
         shift = size.bit_length() - 1

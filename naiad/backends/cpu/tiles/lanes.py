@@ -252,9 +252,9 @@ def elementwise(
     if all(isinstance(o, Uniform) for o in operands):
         values = [o.value for o in operands if isinstance(o, Uniform)]
         return tuple(Uniform(v) for v in scalar_op(w, name, values, types, properties))
-    if any(isinstance(o, Affine) for o in operands) and len(types) == 1:
-        if (result := affine(w, name, operands, types[0], count)) is not None:
-            return (result,)
+    is_sequence = len(types) == 1 and any(isinstance(o, Affine) for o in operands)
+    if is_sequence and (result := affine(w, name, operands, types[0], count)) is not None:
+        return (result,)
     if name == "arith.cmpi" and (mask := compared_with_limit(w, operands, count, properties)) is not None:
         return (mask,)
     if name in ("arith.divf", "tt.precise_divf") and (quotient := divided_by_one(w, operands, count)) is not None:
@@ -268,7 +268,7 @@ def compared_with_limit(w: Writer, operands: list[Lanes], count: int, properties
     """base + lane < limit as lane < limit - base: a constant ramp against one scalar, which neighbouring vectors
     share."""
     ramp, limit = operands
-    predicate = properties["predicate"].data  # type: ignore[attr-defined]
+    predicate = properties["predicate"].data
     if predicate not in ("slt", "sge", "sle", "sgt") or count == 1:
         return None
     if not (isinstance(ramp, Affine) and isinstance(limit, Uniform)) or w.constants.get(ramp.step) != 1:
@@ -293,8 +293,8 @@ def divided_by_one(w: Writer, operands: list[Lanes], count: int) -> Lanes | None
     reciprocal = w.pure("arith.divf", (w.constant(1.0, f32), d), f32)
     size = w.pure("math.absf", (d,), f32)
     bounds = (("oge", 2.0**-DIVISOR_RANGE), ("ole", 2.0**DIVISOR_RANGE))
-    inside = [w.pure("arith.cmpf", (size, w.constant(limit, f32)), i1, predicate=attribute(OPS["arith.cmpf"], "predicate", p))
-              for p, limit in bounds]  # fmt: skip
+    named = [(attribute(OPS["arith.cmpf"], "predicate", word), limit) for word, limit in bounds]
+    inside = [w.pure("arith.cmpf", (size, w.constant(limit, f32)), i1, predicate=p) for p, limit in named]
     simple = w.pure("arith.andi", inside, i1)
     return Vector(w.pure("ttc.divide", (source.value, d, reciprocal, simple), source.value.type))
 

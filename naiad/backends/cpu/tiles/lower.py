@@ -1,5 +1,7 @@
 """The whole of ttir -> ttcir: one function after the other, loops of vectors out of tiles."""
 
+from typing import Any
+
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region
 
@@ -52,8 +54,8 @@ def lower_function(function: Operation, target: CpuTarget) -> Operation:
 
 def _note_arguments(tiles: Tiles, function: Operation, entry: Block) -> None:
     """What the specialisation says of integer arguments."""
-    given = function.properties.get("arg_attrs")
-    for argument, attributes in zip(entry.args, given or (), strict=False):
+    given: Any = function.properties.get("arg_attrs") or ()
+    for argument, attributes in zip(entry.args, given, strict=False):
         hint = attributes.data.get("tt.divisibility")
         if hint is not None and isinstance(argument.type, IntegerType):
             tiles.w.facts[argument] = Facts(hint.value.data, frozenset((argument,)))

@@ -61,9 +61,12 @@ def rows(tiles: Tiles, tile: SSAValue, type: Attribute) -> Place:
     place, condition = found
     assert condition is not None
     pitch = tiles.w.index(buffer.sizes[-1])
-    chosen = choose(
-        tiles, condition, lambda: _parts(place(())), lambda: (copy(tiles, tile, buffer), (buffer.ptr, pitch))[1]
-    )
+
+    def copied() -> Sequence[SSAValue]:
+        copy(tiles, tile, buffer)
+        return buffer.ptr, pitch
+
+    chosen = choose(tiles, condition, lambda: _parts(place(())), copied)
     return lambda at: Matrix(*chosen)
 
 
@@ -105,7 +108,7 @@ def lying(tiles: Tiles, tile: SSAValue, type: Attribute) -> tuple[Place, SSAValu
     load = tile.owner
     if not isinstance(load, Operation) or load.name != "tt.load":
         return None
-    pointers, mask = load.operands[0], load.mask  # type: ignore[attr-defined]
+    pointers, mask = load.operands[0], load.mask
     *batch, m, k = shape(tile.type)
     *_, down, along = tiles.strides.of(pointers)
     if (k > 1 and along != 1) or (m > 1 and down is None):

@@ -1,5 +1,7 @@
 """Loads and stores of lanes: one access where the addresses are a sequence, else one per lane."""
 
+from typing import Any
+
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, VectorType, i64
 from xdsl.ir import SSAValue
 
@@ -28,7 +30,7 @@ def load_lanes(
     """What lies at the pointers; where the mask is false `other`, or 0. `once`: exactly here, not shared (volatile)."""
     place = _volatile if once else Writer.read
     if isinstance(ptrs, Uniform) and not isinstance(mask, Vector) and not isinstance(other, Vector):
-        operands = [ptrs.value, mask and as_scalar(w, mask), other and as_scalar(w, other)]
+        operands: list[Any] = [ptrs.value, mask and as_scalar(w, mask), other and as_scalar(w, other)]
         return Uniform(place(w, ttc.LoadOp, operands, element(pointee_of(ptrs.value.type)), **_sizes(operands)))
     vectors = [mask and as_vector(w, mask, count), other and as_vector(w, other, count)]
     if isinstance(ptrs, Affine) and (step := _step(w, ptrs)) is not None:

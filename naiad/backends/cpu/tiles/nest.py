@@ -112,7 +112,7 @@ def walk_lanes(tiles: Tiles, plan: Shape, index: list, body: Body, unroll: int =
         body((), 1)
         return
     size, count = plan.sizes[plan.dim], plan.count
-    unroll = min(unroll, size // count)
+    unroll = 1 if tiles.rare else min(unroll, size // count)
     if size == count:
         bodies = [w.index(0)]
         _run(tiles, plan, index, bodies, body)
@@ -131,4 +131,4 @@ def _run(tiles: Tiles, plan: Shape, index: list, starts: Sequence[SSAValue], bod
 def unroll_for(tiles: Tiles, *values: SSAValue) -> int:
     """How many vectors a turn of the innermost loop should hold: fewer where one is much work."""
     cost = sum(tiles.plan.cost(v) for v in values)
-    return UNROLLED if cost <= 8 else 2 if cost <= 24 else 1
+    return UNROLLED if cost <= 5 else 2 if cost <= 24 else 1

@@ -56,7 +56,7 @@ def _columns(tiles: Tiles, b: SSAValue, plan: DotPlan) -> Place:
     *batch, k, n = shape(b.type)
     op = b.owner
     if isinstance(op, Operation) and op.name == "tt.trans" and b not in tiles.buffers:
-        order = list(op.properties["order"].get_values())  # type: ignore[attr-defined]
+        order = list(op.properties["order"].get_values())
         if order == [*range(len(batch)), len(batch) + 1, len(batch)]:
             return rows(tiles, op.operands[0], plan.b_type)
     buffer = tiles.new_buffer((*batch, n, k), plan.b_type, "columns")
@@ -94,7 +94,7 @@ def _pack_rows(tiles: Tiles, b: SSAValue, at: At, ptr: SSAValue, plan: DotPlan) 
     base = w.move(ptr, batch_offset(tiles, at, batch, k * n))
     width = bits(plan.b_type) if element(b.type) == plan.b_type else 32
     count = min(plan.nr, tiles.target.vector_bytes * 8 // width)
-    together = min(n // plan.nr, max(1, VECTORS // (plan.nr // count)))
+    together = 1 if tiles.rare else min(n // plan.nr, max(1, VECTORS // (plan.nr // count)))
     with w.nest(), w.count(n // plan.nr, together) as group, w.count(k // plan.pack) as row:
         for panel in range(together):
             _pack_row(tiles, b, at, base, plan, (w.add(group.index, w.index(panel)), row.index, count))

@@ -16,17 +16,17 @@ from naiad.ir.base import shape
 
 VIRTUAL = frozenset({
     "tt.splat", "tt.make_range", "tt.expand_dims", "tt.broadcast", "tt.reshape", "tt.trans", "tt.join", "tt.split",
-    "tt.cat", "tt.addptr", "tt.bitcast", "tt.int_to_ptr", "tt.ptr_to_int", "tt.fp_to_fp", "tt.clampf", "tt.precise_sqrt",
-    "tt.precise_divf", "tt.mulhiui", "tt.load", "tt.extern_elementwise", "tt.elementwise_inline_asm", "ttn.flip",
-    "ub.poison",
+    "tt.cat", "tt.addptr", "tt.bitcast", "tt.int_to_ptr", "tt.ptr_to_int", "tt.fp_to_fp", "tt.clampf",
+    "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.load", "tt.extern_elementwise", "tt.elementwise_inline_asm",
+    "ttn.flip", "ub.poison",
 })  # fmt: skip
 
 COST = {"tt.load": 1.0, "arith.divf": 5.0, "tt.precise_divf": 5.0, "tt.precise_sqrt": 5.0, "math.sqrt": 5.0,
         "math.rsqrt": 6.0, "arith.divsi": 10.0, "arith.divui": 10.0, "arith.remsi": 10.0, "arith.remui": 10.0,
         "tt.fp_to_fp": 4.0, "tt.mulhiui": 3.0, "tt.extern_elementwise": 20.0, "tt.elementwise_inline_asm": 4.0,
         "math.absf": 1.0, "math.floor": 1.0, "math.ceil": 1.0, "math.fma": 1.0, "math.absi": 1.0}  # fmt: skip
-FREE = frozenset({"tt.splat", "tt.make_range", "tt.expand_dims", "tt.broadcast", "tt.trans", "tt.addptr", "arith.constant",
-                  "arith.extsi", "tt.bitcast", "ub.poison"})  # fmt: skip
+FREE = frozenset({"tt.splat", "tt.make_range", "tt.expand_dims", "tt.broadcast", "tt.trans", "tt.addptr",
+                  "arith.constant", "arith.extsi", "tt.bitcast", "ub.poison"})  # fmt: skip
 DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"})
 INDEX_OPS = DIVISIONS | {"arith.addi", "arith.subi", "arith.muli", "arith.extsi"}
 """Cheap on sequences, which stay (base, step)."""
@@ -206,8 +206,10 @@ def _is_volatile(op: Operation) -> bool:
 
 
 def _ancestors(op: Operation) -> Iterator[Operation]:
-    while (op := op.parent_op()) is not None:
-        yield op
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
 
 
 def _holds(outer: Operation, inner: Operation) -> bool:

@@ -36,7 +36,7 @@ def prefetch_next(tiles: Tiles, load: Operation, ptrs: Lanes, count: int) -> Non
 
 def _is_second_nest(tiles: Tiles, load: Operation) -> bool:
     """Whether the nest being written is the second that reads the load, outside of loops."""
-    if load.parent_op() is None or load.parent_op().name != "tt.func":  # type: ignore[union-attr]
+    if load.parent_op() is None or load.parent_op().name != "tt.func":
         return False
     nests = tiles.nests.setdefault(load, [])
     if not nests or nests[-1] != tiles.w.nests:
@@ -96,5 +96,5 @@ def _scalar_of(tiles: Tiles, value: SSAValue) -> SSAValue | None:
     if isinstance(op, Operation) and op.name in ("tt.splat", "tt.broadcast", "tt.expand_dims"):
         return _scalar_of(tiles, op.operands[0])
     if isinstance(op, Operation) and op.name == "arith.constant":
-        return tiles.w.constant(op.properties["value"].value.data, i32)  # type: ignore[attr-defined]
+        return tiles.w.constant(op.properties["value"].value.data, i32)
     return None

@@ -2,7 +2,8 @@
 lane."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from xdsl.dialects.builtin import AnyFloat, StringAttr, i1
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +21,7 @@ ACCUMULATORS = 4
 """Independent chains along the lanes' dimension: enough to hide the latency of an addition."""
 STRAIGHT = 8
 """Up to so many vectors are combined without a loop."""
+COSTLY = 10.0
 EXTREMES = {"maxnumf": "ogt", "minnumf": "olt"}
 
 
@@ -29,11 +31,12 @@ Reader = Callable[[SSAValue], Values]
 
 @dataclass(frozen=True)
 class Run:
-    """Positions 0, step, 2*step, ... below `size`; each gives vectors of `count` lanes."""
+    """Positions 0, step, 2*step, ... below `size`; each gives vectors of `count` lanes, added to `chains` sums in turn."""
 
     size: int
     step: int
     count: int
+    chains: int
 
 
 def lower_reduce(tiles: Tiles, op: Operation) -> None:
@@ -77,7 +80,7 @@ def _along_lanes(
 def reduce_lanes(tiles: Tiles, plan: Shape, index: list, sources: Sequence[SSAValue], combine: Combine) -> Values:
     """The scalars that a run along the lanes' dimension combines to."""
     read = _reader(tiles, plan, index, plan.dim, sources)
-    run = Run(plan.sizes[plan.dim], plan.count, plan.count)
+    run = Run(plan.sizes[plan.dim], plan.count, plan.count, chains_for(tiles, sources))
     if combine.kind in EXTREMES and run.size // run.step > STRAIGHT and isinstance(element(sources[0].type), AnyFloat):
         return extreme(tiles, run, combine, read)
     return across(tiles, accumulate(tiles, run, combine, read), combine, plan.count)
@@ -101,8 +104,19 @@ def extreme(tiles: Tiles, run: Run, combine: Combine, read: Reader) -> Values:
     vectors = accumulate_with(tiles, run, better, [w.splat(least, run.count)], read)
     [found] = across(tiles, vectors, combine, run.count)
     none = w.pure("arith.cmpf", (found, least), i1, predicate=keyword("oeq"))
-    again = lambda: across(tiles, accumulate(tiles, run, combine, read), combine, run.count)  # noqa: E731
+
+    def again() -> Values:
+        with tiles.seldom():
+            return across(tiles, accumulate(tiles, replace(run, chains=1), combine, read), combine, run.count)
+
     return list(choose(tiles, none, again, lambda: [found]))
+
+
+def chains_for(tiles: Tiles, sources: Sequence[SSAValue]) -> int:
+    """Costly values take so long that two chains hide the latency of an addition."""
+    if tiles.rare:
+        return 1
+    return ACCUMULATORS if sum(tiles.plan.cost(s) for s in sources) < COSTLY else ACCUMULATORS // 2
 
 
 def _down(
@@ -113,7 +127,8 @@ def _down(
 
     def body(index: Index, count: int) -> None:
         read = _reader(tiles, Shape(plan.sizes, plan.dim, count), list(index), axis, sources)
-        total = accumulate(tiles, Run(plan.sizes[axis], 1, count), combine, read)
+        run = Run(plan.sizes[axis], 1, count, chains_for(tiles, sources))
+        total = accumulate(tiles, run, combine, read)
         for buffer, value in zip(buffers, total, strict=True):
             tiles.write(buffer, (*index[:axis], *index[axis + 1 :]), lanes(value), count)
 
@@ -144,14 +159,14 @@ Step = Callable[[Values, Values], Values]
 def accumulate_with(tiles: Tiles, run: Run, step: Step, neutral: Values | None, read: Reader) -> Values:
     """The loop over a run with several chains; they begin with `neutral`, or with the first vectors."""
     w = tiles.w
-    chains = ACCUMULATORS if run.size // run.step % ACCUMULATORS == 0 else 1
+    chains = run.chains if run.size // run.step % run.chains == 0 else 1
     begin = [neutral or read(w.index(i * run.step)) for i in range(chains)]
     start = 0 if neutral else chains * run.step
     width = len(begin[0])
-    with w.loop(w.index(start), w.index(run.size), w.index(chains * run.step), sum(begin, [])) as loop:
+    with w.loop(w.index(start), w.index(run.size), w.index(chains * run.step), list(chain(*begin))) as loop:
         state = [list(loop.carried[i * width : (i + 1) * width]) for i in range(chains)]
         new = [step(state[i], read(w.add(loop.index, w.index(i * run.step)))) for i in range(chains)]
-        loop.next = sum(new, [])
+        loop.next = list(chain(*new))
     return _tree([list(loop.results[i * width : (i + 1) * width]) for i in range(chains)], step)
 
 

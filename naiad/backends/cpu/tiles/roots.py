@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from naiad.backends.cpu.tiles.facts import Facts
@@ -71,7 +71,7 @@ def _empty() -> Block:
 
 
 def atomic_rmw(tiles: Tiles, op: Operation) -> None:
-    kind = StringAttr(op.properties["atomic_rmw_op"].data)  # type: ignore[attr-defined]
+    kind = StringAttr(op.properties["atomic_rmw_op"].data)
     mask = op.operands[2] if len(op.operands) > 2 else None
 
     def once(ptr: SSAValue, value: SSAValue) -> Operation:
@@ -144,7 +144,7 @@ def _masked_scalar(
 
 def gather(tiles: Tiles, op: Operation) -> None:
     """result[.., i, ..] = src[.., indices[.., i, ..], ..], i along `axis`."""
-    axis = op.properties["axis"].value.data  # type: ignore[attr-defined]
+    axis = op.properties["axis"].value.data
     source = stored(tiles, op.operands[0])
     sizes = shape(op.operands[1].type)
     out = tiles.buffer_for(op.results[0])
@@ -195,7 +195,7 @@ def histogram(tiles: Tiles, op: Operation) -> None:
 
 
 def sort(tiles: Tiles, op: Operation) -> None:
-    tiles.buffers[op.results[0]] = _sorted(tiles, op, op.properties["axis"].value.data)  # type: ignore[attr-defined]
+    tiles.buffers[op.results[0]] = _sorted(tiles, op, op.properties["axis"].value.data)
 
 
 def topk(tiles: Tiles, op: Operation) -> None:
@@ -240,7 +240,7 @@ def map_elementwise(tiles: Tiles, op: Operation) -> None:
     """The region on the scalars of each `pack` neighbouring elements."""
     from naiad.backends.cpu.tiles.block import lower_block
 
-    pack = op.properties["pack"].value.data  # type: ignore[attr-defined]
+    pack = op.properties["pack"].value.data
     sizes = shape(op.operands[0].type)
     outs = [tiles.buffer_for(r) for r in op.results]
     block = op.regions[0].block
@@ -253,7 +253,7 @@ def map_elementwise(tiles: Tiles, op: Operation) -> None:
         values = [as_scalar(w, tiles.at(o, p, 1)) for o in op.operands for p in places]
         tiles.scalars.update(zip(block.args, values, strict=True))
         lower_block(tiles, block)
-        results = [tiles.scalar(v) for v in block.last_op.operands]  # type: ignore[union-attr]
+        results = [tiles.scalar(v) for v in block.last_op.operands]
         for r, out in enumerate(outs):
             for p, place in enumerate(places):
                 tiles.write(out, place, Uniform(results[r * pack + p]), 1)
@@ -267,24 +267,23 @@ def map_elementwise(tiles: Tiles, op: Operation) -> None:
 
 def print_(tiles: Tiles, op: Operation) -> None:
     """A line per element of each operand; one line without operands."""
-    signed = list(op.properties["isSigned"].get_values())  # type: ignore[attr-defined]
+    signed = list(op.properties["isSigned"].get_values())
     if not op.operands:
         _print(tiles, op, (), None, 0, False)
     for number, value in enumerate(op.operands):
-        each_element(
-            tiles, shape(value.type), lambda index, v=value, n=number: _print(tiles, op, index, v, n, signed[n])
-        )
+
+        def one(index: Index, value: SSAValue = value, number: int = number) -> None:
+            _print(tiles, op, index, value, number, signed[number])
+
+        each_element(tiles, shape(value.type), one)
 
 
 def _print(tiles: Tiles, op: Operation, index: Index, value: SSAValue | None, number: int, signed: bool) -> None:
     w = tiles.w
-    axes = [IntegerAttr(d, 32) for d in range(3)]
-    from xdsl.dialects.builtin import i32
-
-    pids = [w.pure("tt.get_program_id", (), i32, axis=a) for a in axes]
+    pids = [w.pure("tt.get_program_id", (), i32, axis=int_attr(d)) for d in range(3)]
     places = [as_scalar(w, i) for i in index]
     operand = [] if value is None else [as_scalar(w, tiles.at(value, index, 1))]
-    flags = {"hex": UnitAttr()} if op.properties["hex"].value.data else {}  # type: ignore[attr-defined]
+    flags = {"hex": UnitAttr()} if op.properties["hex"].value.data else {}
     flags |= {"signed": UnitAttr()} if signed else {}
     sizes = DenseArrayBase.from_list(i64, list(shape(value.type)) if value is not None else [])
     w.effect(ttc.PrintOp(
@@ -297,7 +296,7 @@ def _print(tiles: Tiles, op: Operation, index: Index, value: SSAValue | None, nu
 def assert_(tiles: Tiles, op: Operation) -> None:
     """Every element of the condition must hold."""
     condition, message = op.operands[0], op.properties["message"]
-    tiles.asserts.append(message.data)  # type: ignore[attr-defined]
+    tiles.asserts.append(message.data)
 
     def body(index: Index) -> None:
         holds = as_scalar(tiles.w, tiles.at(condition, index, 1))
@@ -312,7 +311,7 @@ def assume(tiles: Tiles, op: Operation) -> None:
     if not isinstance(compare, Operation) or compare.name != "arith.cmpi":
         return
     value, least = (tiles.scalar(o) for o in compare.operands)
-    predicate = compare.properties["predicate"].data  # type: ignore[attr-defined]
+    predicate = compare.properties["predicate"].data
     if predicate in ("sge", "sgt") and tiles.w.constants.get(least, -1) >= 0:
         tiles.w.facts[value] = Facts(tiles.w.known(value).divisor, frozenset())
 

@@ -53,7 +53,7 @@ def has_corner(tiles: Tiles, mask: SSAValue) -> bool:
         return has_corner(tiles, op.operands[0])
     if op.name == "arith.andi":
         return all(has_corner(tiles, o) for o in op.operands)
-    if op.name != "arith.cmpi" or op.properties["predicate"].data not in ("slt", "sle"):  # type: ignore[attr-defined]
+    if op.name != "arith.cmpi" or op.properties["predicate"].data not in ("slt", "sle"):
         return False
     rising, level = (tiles.strides.of(o) for o in op.operands)
     return all(isinstance(s, int) and s >= 0 for s in rising) and all(s == 0 for s in level)

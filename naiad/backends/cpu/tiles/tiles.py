@@ -1,6 +1,7 @@
 """A tile value at an index: `Tiles.at` gives its lanes, out of memory where the tile is stored, else computed anew."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 
@@ -35,7 +36,8 @@ class Tiles:
     """The state of lowering one function: what each ttir value is in ttcir.
 
     pending: tiles that the nest which reads them first stores as it goes. in_place: results that a loop lets be written
-    into its own buffer. full: masks known to be true in what is being written. nests, steps: see `prefetch.py`.
+    into its own buffer. full: masks known to be true in what is being written. rare: what is being
+    written seldom runs, and should be short. nests, steps: see `prefetch.py`.
     """
 
     w: Writer
@@ -48,6 +50,7 @@ class Tiles:
     pending: dict[SSAValue, Buffer] = field(default_factory=dict)
     pending_readers: dict[Operation, list[SSAValue]] = field(default_factory=dict)
     full: frozenset[SSAValue] = frozenset()
+    rare: bool = False
     nests: dict[Operation, list[int]] = field(default_factory=dict)
     steps: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
     in_place: dict[SSAValue, Buffer] = field(default_factory=dict)
@@ -55,6 +58,13 @@ class Tiles:
     @property
     def strides(self) -> Strides:
         return self.plan.strides
+
+    @contextmanager
+    def seldom(self) -> Iterator[None]:
+        """What is written inside seldom runs: no unrolling."""
+        before, self.rare = self.rare, True
+        yield
+        self.rare = before
 
     def scalar(self, value: SSAValue) -> SSAValue:
         """The ttcir value of a ttir scalar."""

@@ -9,9 +9,8 @@ from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_ve
 from naiad.backends.cpu.tiles.memory import load_lanes
 from naiad.backends.cpu.tiles.prefetch import prefetch_next
 from naiad.backends.cpu.tiles.tiles import Rule, Tiles
-from naiad.ir.attributes import attribute
+from naiad.ir.attributes import keyword
 from naiad.ir.base import element, shape
-from naiad.ir.registry import OPS
 
 
 def splat(tiles: Tiles, op: Operation, result: int, index: Index, count: int) -> Lanes:
@@ -19,7 +18,7 @@ def splat(tiles: Tiles, op: Operation, result: int, index: Index, count: int) ->
 
 
 def constant(tiles: Tiles, op: Operation, result: int, index: Index, count: int) -> Lanes:
-    number = op.properties["value"].value.data  # type: ignore[attr-defined]
+    number = op.properties["value"].value.data
     return Uniform(tiles.w.constant(number, element(op.results[0].type)))
 
 
@@ -93,21 +92,20 @@ def _either(tiles: Tiles, which: Lanes, choices: list, type: Attribute, count: i
     first, second = (tiles.at(value, index, count) for value, index in choices)
     zero = Uniform(w.index(0) if isinstance(which, Uniform) else w.constant(0, i32))
     number = which if isinstance(which, Uniform) else Vector(as_vector(w, which, count))
-    predicate = attribute(OPS["arith.cmpi"], "predicate", "eq")
-    [is_first] = elementwise(w, "arith.cmpi", [number, zero], [i1], count, {"predicate": predicate})
+    [is_first] = elementwise(w, "arith.cmpi", [number, zero], [i1], count, {"predicate": keyword("eq")})
     return elementwise(w, "arith.select", [is_first, first, second], [type], count, {})[0]
 
 
 def load(tiles: Tiles, op: Operation, result: int, index: Index, count: int) -> Lanes:
     ptrs = tiles.at(op.operands[0], index, count)
     prefetch_next(tiles, op, ptrs, count)
-    guard = op.mask  # type: ignore[attr-defined]
+    guard = op.mask
     if guard is None or guard in tiles.full:
         return load_lanes(tiles.w, ptrs, None, None, count)
     mask = tiles.at(guard, index, count)
     if isinstance(mask, Uniform) and tiles.w.constants.get(mask.value):
         return load_lanes(tiles.w, ptrs, None, None, count)
-    other = None if op.other is None else tiles.at(op.other, index, count)  # type: ignore[attr-defined]
+    other = None if op.other is None else tiles.at(op.other, index, count)
     return load_lanes(tiles.w, ptrs, mask, other, count)
 
 

@@ -11,10 +11,7 @@ from typing import Any
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
-    AnyFloat,
     DenseArrayBase,
-    FloatAttr,
-    IntegerAttr,
     LocationAttr,
     VectorType,
     i1,
@@ -26,7 +23,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from naiad.backends.cpu.tiles.facts import RULES, Facts, of_constant, unknown
 from naiad.ir import ttc
 from naiad.ir.attributes import attribute
-from naiad.ir.base import element, int_attr, vector
+from naiad.ir.base import NaiadOp, element, int_attr, vector
+from naiad.ir.constants import value_attribute
 from naiad.ir.registry import OPS, make_op
 from naiad.ir.types import pointer
 
@@ -108,7 +106,7 @@ class Writer:
             return max((i for i in range(depth, len(self.levels)) if self.levels[i].speculative), default=depth)
         return depth
 
-    def read(self, op_class: type[Operation], operands: Sequence[SSAValue | None], type: Attribute, **properties: Any
+    def read(self, op_class: type[NaiadOp], operands: Sequence[SSAValue | None], type: Attribute, **properties: Any
              ) -> SSAValue:  # fmt: skip
         """The value of a load in a nest: shared within it, hoisted out of its loops but not out of the nest."""
         given = [o for o in operands if o is not None]
@@ -132,12 +130,9 @@ class Writer:
         """A scalar constant, at the top of the function."""
         level, key = self.levels[0], ("constant", value, str(value), type)
         if (known := level.memo.get(key)) is None:
-            attr = (
-                FloatAttr(value, type)
-                if isinstance(type, AnyFloat)
-                else IntegerAttr(int(value), type, truncate_bits=True)
+            known = level.memo[key] = self._first(
+                OPS["arith.constant"](results=[type], value=value_attribute(value, type))
             )
-            known = level.memo[key] = self._first(OPS["arith.constant"](results=[type], value=attr))
             self.note(known, value)
         return known
 
@@ -204,7 +199,7 @@ class Writer:
         return result
 
     def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        x, y = self.constants.get(a), self.constants.get(b)
+        y = self.constants.get(b)
         if y is not None:
             return self.add(a, self.index(-int(y)))
         if a is b:
