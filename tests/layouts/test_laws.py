@@ -105,7 +105,8 @@ def test_divide_undoes_a_product(layout: Blocked, shape: tuple[int, int]) -> Non
 
 LAYOUTS = st.one_of(blocked(), st.sampled_from([
     NvidiaMma((2, 0), (2, 2), (16, 8)), NvidiaMma((3, 0), (4, 1), (16, 32, 16)),
-    DotOperand(0, NvidiaMma((2, 0), (2, 2), (16, 8)), 2), DotOperand(1, NvidiaMma((2, 0), (2, 2), (16, 8)), 4)]))  # fmt: skip
+    DotOperand(0, NvidiaMma((2, 0), (2, 2), (16, 8)), 2),
+    DotOperand(1, NvidiaMma((2, 0), (2, 2), (16, 8)), 4)]))  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)
@@ -135,8 +136,9 @@ def test_scratch_has_no_bank_conflicts(a: Blocked, b: Blocked, width: int) -> No
         assert bank_conflicts(addresses, move.vec * width // 8) == 0
 
 
-@pytest.mark.parametrize("layout", [SwizzledShared(8, 1, 8, (1, 0)), SwizzledShared(4, 2, 4, (0, 1)), NvmmaShared(128, False, 16),
-                                    NvmmaShared(64, True, 16), NvmmaShared(32, False, 8)])  # fmt: skip
+@pytest.mark.parametrize("layout", [SwizzledShared(8, 1, 8, (1, 0)), SwizzledShared(4, 2, 4, (0, 1)),
+                                    NvmmaShared(128, False, 16), NvmmaShared(64, True, 16),
+                                    NvmmaShared(32, False, 8)])  # fmt: skip
 def test_shared_layouts_are_permutations(layout: SwizzledShared) -> None:
     assert layout.linear((64, 128)).invertible
 

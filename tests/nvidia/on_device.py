@@ -15,11 +15,26 @@ OUT = Path(os.environ.get("OUT", "out"))
 BENCH = Path(os.environ.get("BENCH", "shared/bench"))
 END = time.monotonic() + float(os.environ.get("SECONDS_LEFT", "450"))
 HOOK = "import naiad.compat; naiad.compat.install()"
-ROWS = (
-    "vector_add softmax layernorm cumsum transpose dropout sort matmul_f16_4096 matmul_f16_8192 matmul_f16_odd "
-    "matmul_bf16_8192 matmul_f32_4096 matmul_f8_4096 flash_fwd_d64_full flash_fwd_d64_causal flash_fwd_d128 launch "
-    "matmul_tma"
-).split()
+ROWS = [
+    "vector_add",
+    "softmax",
+    "layernorm",
+    "cumsum",
+    "transpose",
+    "dropout",
+    "sort",
+    "matmul_f16_4096",
+    "matmul_f16_8192",
+    "matmul_f16_odd",
+    "matmul_bf16_8192",
+    "matmul_f32_4096",
+    "matmul_f8_4096",
+    "flash_fwd_d64_full",
+    "flash_fwd_d64_causal",
+    "flash_fwd_d128",
+    "launch",
+    "matmul_tma",
+]
 
 
 def left(most: float) -> float:

@@ -79,7 +79,8 @@ def test_matmul_with_transposed_operands(arch: int, block: tuple[int, int, int])
 
 @pytest.mark.parametrize(("dtype", "out", "precision", "tolerance"), [
     (np.float16, np.float32, "tf32", 1e-3), (np.float32, np.float32, "tf32", 2e-3),
-    (np.float32, np.float32, "ieee", 1e-6), (np.int8, np.int32, "tf32", 0), (np.float64, np.float64, "ieee", 1e-14)])  # fmt: skip
+    (np.float32, np.float32, "ieee", 1e-6), (np.int8, np.int32, "tf32", 0),
+    (np.float64, np.float64, "ieee", 1e-14)])  # fmt: skip
 @pytest.mark.parametrize("shape", [(16, 16, 16), (32, 64, 32), (64, 16, 128)])
 def test_dot(dtype: type, out: type, precision: str, tolerance: float, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
