@@ -176,3 +176,15 @@ def collatz(x_ptr, o_ptr):
             x = 3 * x + 1
         steps += 1
     tl.store(o_ptr + tl.program_id(0), steps)
+
+
+@triton.jit
+def scaled_matmul(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Operands are computed in each turn, so that they are written to shared memory each time."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rm[:, None] * K + k + rk[None, :]) * 2.0
+        b = tl.load(b_ptr + rn[:, None] * K + k + rk[None, :]) - 1.0
+        acc = tl.dot(a.to(tl.float16), tl.trans(b.to(tl.float16)), acc)
+    tl.store(c_ptr + rm[:, None] * BN + rn[None, :], acc)

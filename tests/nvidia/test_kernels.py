@@ -102,6 +102,14 @@ def test_dot_of_8_bit_floats(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("arch", [80, 90])
+def test_matmul_of_operands_computed_in_the_loop(arch: int) -> None:
+    k = 160
+    a, b, c = normal(64, k, dtype=np.float16), normal(32, k, dtype=np.float16), poisoned(64, 32)
+    run(K.scaled_matmul, (1,), a, b, c, k, BM=64, BN=32, BK=32, arch=arch)
+    assert error(c, (2 * a.astype(np.float64)) @ (b.astype(np.float64) - 1).T) < 1e-3
+
+
+@pytest.mark.parametrize("arch", [80, 90])
 def test_attention(arch: int) -> None:
     n, d = 128, 64
     q, k, v, o = (

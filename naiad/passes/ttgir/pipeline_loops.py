@@ -125,9 +125,20 @@ class Pipeliner:
         if more or use.operation is not self.block.last_op or dot.name != "ttng.warp_group_dot":
             return None
         carried = self.block.args[use.index + 1]
-        reads_memory = all(isinstance(o.type, MemDescType) for o in dot.operands[:2])
+        reads_memory = all(self.is_buffered(o) for o in dot.operands[:2])
         is_alone = dot.operands[2] is carried and len(list(carried.uses)) == 1
         return waits[0] if is_alone and reads_memory and dot.parent_block() is self.block else None
+
+    def is_buffered(self, operand: SSAValue) -> bool:
+        """Whether an operand lies in memory that stays as it is for a turn: a buffer, or made before the loop."""
+        while isinstance(operand.owner, Operation) and operand.owner.name == "ttg.memdesc_trans":
+            operand = operand.owner.operands[0]
+        maker = operand.owner
+        if not isinstance(operand.type, MemDescType) or not isinstance(maker, Operation):
+            return False
+        if not is_inside(maker, self.loop):
+            return True
+        return maker.name == "ttg.local_alloc" and bool(maker.operands) and maker.operands[0].owner in self.loads
 
     def is_wanted(self, load: Operation) -> bool:
         """Whether a load can be copied asynchronously, and feeds a dot. Notes what it needs ahead of time."""
