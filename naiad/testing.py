@@ -75,7 +75,8 @@ def _times_on_cpu(fn: Callable[[], Any], warmup: float, rep: float, grads: Seque
     estimate = max(statistics.fmean(once() for _ in range(3)), 1e-4)
     for _ in range(max(1, min(1000, int(warmup / estimate)))):
         fn()
-    start, times = time.perf_counter(), []
+    times: list[float] = []
+    start = time.perf_counter()
     least = max(1, min(LEAST_CALLS, int(rep / estimate)))
     while len(times) < least or (time.perf_counter() - start) * 1e3 < rep:  # clearing may take longer than the call
         driver.active.clear_cache(cache)

@@ -20,8 +20,8 @@ NO_HEAVY = ("language", "runtime", "layouts", "compat")
 def imports(file: Path) -> Iterator[tuple[int, str, bool]]:
     """(line, module, whether it runs at import) for each import in a file that is not for type checking only."""
     tree = ast.parse(file.read_text())
-    skipped = {id(n) for test in ast.walk(tree) if isinstance(test, ast.If) and "TYPE_CHECKING" in ast.unparse(test.test)
-               for n in ast.walk(test)}  # fmt: skip
+    conditions = [n for n in ast.walk(tree) if isinstance(n, ast.If)]
+    skipped = {id(n) for c in conditions if "TYPE_CHECKING" in ast.unparse(c.test) for n in ast.walk(c)}
     inside = {
         id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)
     }

@@ -205,7 +205,7 @@ def divide(op: Operation, inputs: list[Known]) -> Known:
     def along(a: Axis, b: Axis) -> Axis:
         divisor = by if exact else b.start_of(1) if not op.name.startswith("arith.shr") else 1
         runs = math.gcd(math.gcd(a.contiguity, a.divisibility), math.gcd(divisor, b.constancy))
-        divisibility = max(1, a.start_of(1) // by) if exact else 1
+        divisibility = max(1, a.start_of(1) // by) if by is not None and exact else 1
         return Axis(1, divisibility, max(runs, math.gcd(a.constancy, b.constancy)))
 
     return combine(inputs, along)

@@ -78,7 +78,7 @@ class GPUDriver(DriverBase):
         self.get_device_capability = torch.cuda.get_device_capability
         self.get_current_device = torch.cuda.current_device  # type: ignore[method-assign]
         self.set_current_device = torch.cuda.set_device
-        self.get_current_stream = torch._C._cuda_getCurrentRawStream  # type: ignore[method-assign,attr-defined,assignment]
+        self.get_current_stream = torch._C._cuda_getCurrentRawStream  # type: ignore[method-assign, assignment]
 
     def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
         return args

@@ -127,7 +127,7 @@ class DropInDistribution(Distribution):
             return f"Metadata-Version: 2.1\nName: triton\nVersion: {knobs.naiad.triton_version}\n"
         return None
 
-    def locate_file(self, path: str | PathLike[str]) -> Path:  # type: ignore[override]
+    def locate_file(self, path: str | PathLike[str]) -> Path:
         return Path(FILE).parent / path
 
 

@@ -113,7 +113,7 @@ class IRBuilder:
         attributes: dict[str, Attribute] | None = None,
     ) -> Operation:
         """Makes an op from IR types and plain `properties`; `attributes` are discardable ones."""
-        kind = OPS[op]
+        kind: type[Operation] = OPS[op]
         given = _properties(kind, properties) if properties else {}
         flat, sizes = _groups(operands)
         if _is_segmented(kind):

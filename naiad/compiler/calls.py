@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _named(fields: tuple[str, ...]) -> type:
-    return namedtuple("named", fields)  # type: ignore[misc]
+    return namedtuple("named", fields)
 
 
 def _python_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -177,7 +177,7 @@ def _truth(value: Any = False) -> Any:
 
 
 def _absolute(value: Any) -> Any:
-    return tl.abs(value) if isinstance(value, tensor) else constexpr(abs(unwrap(value)))  # type: ignore[attr-defined]
+    return tl.abs(value) if isinstance(value, tensor) else constexpr(abs(unwrap(value)))
 
 
 def _extremum(python: Callable[..., Any], runtime: str) -> Callable[..., Any]:
@@ -229,7 +229,7 @@ def _length(value: Any) -> constexpr:
 def _print(*values: Any, **keywords: Any) -> Any:
     """`print("prefix", x)` at run time: what is known now goes into the prefix."""
     prefix = " ".join(str(unwrap(v)) for v in values if not handles_of(v))
-    return tl.device_print(prefix, *[v for v in values if handles_of(v)], **keywords)  # type: ignore[attr-defined]
+    return tl.device_print(prefix, *[v for v in values if handles_of(v)], **keywords)
 
 
 def _tuple(items: Any = ()) -> language_tuple:

@@ -183,7 +183,7 @@ def _for_body(g: "Generator", node: ast.For, bounds: Bounds, body: Block) -> Non
     index = tensor(body.args[0], bounds.lower.type)
     name_handles(index, node.target.id, again=True)
     if bounds.backwards:
-        index = bounds.upper - index + bounds.lower  # type: ignore[operator]
+        index = bounds.upper - index + bounds.lower
     g.scope[node.target.id] = index
     _body(g, node)
     g.builder.block = outside

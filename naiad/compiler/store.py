@@ -150,7 +150,7 @@ def decode(data: bytes, key: str | None = None) -> Entry:
     for name, length, text in header["stages"]:
         stages[name] = _Compressed(bytes(body[at : at + length])) if text else bytes(body[at : at + length])
         at += length
-    return Entry(header["metadata"], stages)  # type: ignore[arg-type]
+    return Entry(header["metadata"], stages)
 
 
 class _Compressed(bytes):

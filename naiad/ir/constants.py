@@ -5,6 +5,7 @@ survives the text, infinities and NaN included.
 """
 
 import struct
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i1,
 )
-from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -83,6 +84,7 @@ def value_attribute(value: Number, type: Attribute) -> Scalar | SplatAttr:
     elif isinstance(scalar_type, IndexType):
         scalar = IntegerAttr(int(value), scalar_type)
     else:
+        assert isinstance(scalar_type, AnyFloat)
         scalar = FloatAttr(_rounded(float(value), scalar_type), scalar_type)
     return scalar if scalar_type is type else SplatAttr(scalar, type)
 
@@ -122,7 +124,7 @@ def constant(value: Number, type: Attribute, location: LocationAttr | None = Non
     return ConstantOp(results=[type], location=location, value=value_attribute(value, type))
 
 
-def number(value: SSAValue | Operation | Attribute) -> Number | None:
+def number(value: SSAValue | Operation | Block | Attribute) -> Number | None:
     """The number that a value is known to be everywhere (i1 gives a bool), or None. Takes an attribute too."""
     if isinstance(value, SSAValue):
         value = value.owner
@@ -201,10 +203,10 @@ def parse_dense(parser: AttrParser) -> Attribute:
 
 
 def _parse_elements(parser: AttrParser) -> DenseIntOrFPElementsAttr:
-    values, _ = parser._parse_tensor_literal()
+    values: Sequence[Any] = parser._parse_tensor_literal()[0]
     parser.parse_characters(">")
     parser.parse_punctuation(":")
-    type = parser.parse_type()
+    type: Any = parser.parse_type()
     return DenseIntOrFPElementsAttr.from_list(type, [v.value for v in values])
 
 

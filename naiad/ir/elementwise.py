@@ -111,7 +111,7 @@ class Elementwise(NaiadOp):
 
 def _check_encoding(source: Attribute, result: Attribute) -> None:
     both = isinstance(source, TensorType) and isinstance(result, TensorType)
-    if both and source.encoding != result.encoding:  # type: ignore[attr-defined]
+    if both and source.encoding != result.encoding:
         raise VerifyException(f"operand has type {source}, the result {result}: another encoding")
 
 
@@ -290,7 +290,7 @@ def _fields(row: Row) -> dict[str, Any]:
 def _class(row: Row) -> type[Elementwise]:
     words = row.name.split(".")[1].split("_")
     effects = traits_def(NoMemoryEffect() if row.may_trap else Pure())
-    op = irdl_op_definition(
+    op: Any = irdl_op_definition(
         type("".join(w[0].upper() + w[1:] for w in words) + "Op", (Elementwise,),
              {"name": row.name, "traits": effects, "__module__": __name__, **_fields(row)})
     )  # fmt: skip

@@ -154,8 +154,8 @@ class LinearAttr(LayoutText, Data[Linear]):
 
     @classmethod
     def read(cls, fields: Fields) -> Linear:
-        bases = [fields.get(name, ()) for name in ("register", "lane", "warp", "block")]
-        return Linear(*bases, rank_of(*bases))
+        register, lane, warp, block = (fields.get(name, ()) for name in ("register", "lane", "warp", "block"))
+        return Linear(register, lane, warp, block, rank_of(register, lane, warp, block))
 
     def fields(self) -> Fields:
         return {name: getattr(self.data, name) for name in ("register", "lane", "warp", "block")}

@@ -44,7 +44,7 @@ def _unsigned(a: Array) -> Array:
 
 def _wrap(a: Array, to: np.dtype) -> Array:
     """The low bits of integers `a`, in type `to`."""
-    return (a & 1).astype(bool) if to == bool else a.astype(to)
+    return (a & 1).astype(bool) if to == DTYPES["i1"] else a.astype(to)
 
 
 def _wide(a: Array) -> Array:
@@ -214,13 +214,14 @@ def evaluate(name: str, args: Sequence[Array], to: np.dtype, mode: str | None = 
 
 def _others(name: str, args: Sequence[Array], to: np.dtype, mode: str | None) -> Array:
     if name == "arith.cmpi":
-        return _compare_integers(*args, mode or "")
+        return _compare_integers(args[0], args[1], mode or "")
     if name == "arith.cmpf":
-        return _compare_floats(*args, mode or "")
+        return _compare_floats(args[0], args[1], mode or "")
     if name == "arith.select":
         return np.where(*args)
     if name == "tt.clampf":
-        return to_float(_clamp(*map(_wide, args), mode or "none"), to)
+        x, low, high = map(_wide, args)
+        return to_float(_clamp(x, low, high, mode or "none"), to)
     raise KeyError(f"{name} is not an elementwise op")
 
 

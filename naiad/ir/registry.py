@@ -35,9 +35,8 @@ DIALECTS: tuple[Dialect, ...] = (
     ttc.TTC,
 )
 SCF_OPS = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp)
-OPS: dict[str, type[Any]] = {
-    op.name: op for op in (*ELEMENTWISE.values(), ConstantOp, *TT_OPS, *ttn.OPS, *ttc.OPS, *SCF_OPS, *debug.OPS)
-}
+ALL: tuple[type[Any], ...] = (*ELEMENTWISE.values(), ConstantOp, *TT_OPS, *ttn.OPS, *ttc.OPS, *SCF_OPS, *debug.OPS)
+OPS: dict[str, type[Any]] = {op.name: op for op in ALL}
 """Every op by its name."""
 
 

@@ -160,7 +160,7 @@ def _parts(place: Attribute) -> list[Attribute]:
     if isinstance(place, CallSiteLoc):
         return [place.callee, place.caller]
     if isinstance(place, FusedLoc):
-        return list(place.locations.data)  # type: ignore[attr-defined]
+        return list(place.locations.data)
     if isinstance(place, NameLoc):
         return [place.location]
     return []

@@ -346,6 +346,7 @@ class CallOp(NaiadOp):
     traits = traits_def(Pure())
 
 
-OPS = [AllocOp, LoadOp, PrefetchOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp, ShuffleOp, ReduceOp, DivideOp,
-       AtomicRmwOp, AtomicCasOp, DotOp, TransposeOp, SortOp, PrintOp, AssertOp, CallOp]  # fmt: skip
+OPS = [AllocOp, LoadOp, PrefetchOp, StoreOp, GatherOp, ScatterOp, SplatOp, IotaOp, ExtractOp, InsertOp,
+       ShuffleOp, ReduceOp, DivideOp, AtomicRmwOp, AtomicCasOp, DotOp, TransposeOp, SortOp, PrintOp,
+       AssertOp, CallOp]  # fmt: skip
 TTC = Dialect("ttc", OPS, [])

@@ -325,4 +325,5 @@ class AsyncWaitOp(NaiadOp):
 
 
 TTG = Dialect("ttg", [ConvertLayoutOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp, LocalStoreOp, MemDescIndexOp,
-                      MemDescSubsliceOp, MemDescTransOp, AsyncCopyOp, AsyncCommitGroupOp, AsyncWaitOp], ATTRIBUTES)  # fmt: skip
+                      MemDescSubsliceOp, MemDescTransOp, AsyncCopyOp, AsyncCommitGroupOp, AsyncWaitOp],
+              ATTRIBUTES)  # fmt: skip

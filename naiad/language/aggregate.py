@@ -109,7 +109,7 @@ class Aggregate(base_value):
         object.__setattr__(self, name, _as_field(type(self), name, value))
 
     @property
-    def type(self) -> Any:  # type: ignore[override]
+    def type(self) -> Any:
         return aggregate_type(type(self), tuple((name, getattr(self, name).type) for name in self._annotations))
 
     def _flatten_ir(self, handles: list[Handle]) -> None:

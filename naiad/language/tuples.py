@@ -69,7 +69,7 @@ class tuple(base_value):
         self.fields: list[str] = list(fields) if fields else [""] * len(self.values)
 
     @property
-    def type(self) -> tuple_type:  # type: ignore[override]
+    def type(self) -> tuple_type:
         return tuple_type([item.type for item in self.values], self.fields)
 
     def __getattr__(self, name: str) -> Any:

@@ -40,6 +40,12 @@ class Distributed(Protocol):
     def linear(self, shape: tuple[int, ...]) -> LinearLayout: ...
 
 
+class OfProducts(Distributed, Protocol):
+    """The layout of a matrix unit's results, which says how its operands lie too."""
+
+    def operand(self, op_idx: int, k_width: int, shape: tuple[int, ...]) -> LinearLayout: ...
+
+
 def dim_names(rank: int) -> tuple[str, ...]:
     """dim0, dim1, ..."""
     return tuple(f"dim{d}" for d in range(rank))
@@ -188,7 +194,8 @@ class Linear:
         """The encoding of a linear layout with outputs dim0, dim1, ..."""
         rank = len(layout.outs.bits)
         plain = layout.ordered(dim_names(rank))
-        return Linear(*(tuple(plain.vectors(name)) for name in INPUTS), rank)
+        register, lane, warp, block = (tuple(plain.vectors(name)) for name in INPUTS)
+        return Linear(register, lane, warp, block, rank)
 
 
 @dataclass(frozen=True)
@@ -196,7 +203,7 @@ class DotOperand:
     """An operand of a dot whose result has layout `parent`: k_width elements along k lie together in a thread."""
 
     op_idx: int
-    parent: "Distributed"
+    parent: "Blocked | OfProducts"
     k_width: int = 0
 
     @property

@@ -23,10 +23,10 @@ def for_loop(op: Operation, e: Threads) -> None:
         e.bind(block.args[1:], carried)
         return inline(block, e)
 
-    bounds = [e.values[v] for v in (low, high, step)]
     carried = list(zip(kinds, e.flatten(firsts), strict=True))
     unsigned = "unsignedCmp" in op.attributes or "unsignedCmp" in op.properties
-    e.bind(op.results, e.loop(*bounds, carried, body, scalar_type(low), signed=not unsigned))
+    begin, end, by = (e.values[v] for v in (low, high, step))
+    e.bind(op.results, e.loop(begin, end, by, carried, body, scalar_type(low), signed=not unsigned))
 
 
 @rules.lower("scf.if")

@@ -1,5 +1,7 @@
 """Lowering of ops that rearrange a tile: broadcast, trans, join, split, cat, gather, histogram, flip."""
 
+from functools import partial
+
 from xdsl.ir import Operation, SSAValue
 
 from naiad.ir.base import shape
@@ -185,7 +187,7 @@ def zero_bins(e: Threads, offset: int, bins: int) -> None:
         if here is None:
             e.do(f"store i32 0, {SHARED} {place}, align 4")
         else:
-            e.when(here, [], lambda p=place: e.do(f"store i32 0, {SHARED} {p}, align 4") or [])
+            e.when(here, [], partial(e.do, f"store i32 0, {SHARED} {place}, align 4"))
 
 
 def count_bin(e: Threads, offset: int, index: str, counted: str | None) -> None:

@@ -78,7 +78,7 @@ class Rewriter:
         for op in ops:
             if op.location is UNKNOWN_LOC:
                 op.location = self.op.location
-            anchor.parent.insert_op_before(op, anchor)  # type: ignore[union-attr]
+            anchor.parent.insert_op_before(op, anchor)
             self.push(op)
         self.changed = True
         return ops[-1].results[0]
@@ -138,11 +138,11 @@ class Rewriter:
         for old, new in zip(block.args, arguments, strict=True):
             self.replace_value(old, new)
         last = block.last_op
-        given = tuple(last.operands)  # type: ignore[union-attr]
-        self.erase(last)  # type: ignore[arg-type]
+        given = tuple(last.operands)
+        self.erase(last)
         for inner in list(block.ops):
             inner.detach()
-            op.parent.insert_op_before(inner, op)  # type: ignore[union-attr]
+            op.parent.insert_op_before(inner, op)
             self.push(inner)
         return given
 

@@ -65,7 +65,7 @@ def effect_of(op: Operation) -> Effect:
     """Whether the op, with all in its regions, reads or writes memory."""
     effect = _of_class(type(op))
     if effect is Effect.DECLARED:
-        return Effect.NONE if op.is_pure else Effect.READ | Effect.WRITE  # type: ignore[attr-defined]
+        return Effect.NONE if op.is_pure else Effect.READ | Effect.WRITE
     if effect & Effect.NESTED:
         effect &= ~Effect.NESTED
         for region in op.regions:

@@ -218,7 +218,7 @@ class Autotuner(KernelInterface):
         model, known = self.perf_model, {**(self.nargs or {}), **kwargs}
         return sorted(configs, key=lambda config: model(**{**known, **config.all_kwargs()}))[:top]
 
-    def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
+    def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Compiles every configuration without launching."""
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         kernels = [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)]

@@ -69,7 +69,7 @@ def _items(spec: str) -> Iterator[tuple[str, str]]:
 
 
 def _made(kind: type[ModulePass], options: str) -> ModulePass:
-    types = {f.name: f.type for f in fields(kind)}  # type: ignore[arg-type]
+    types = {f.name: f.type for f in fields(kind)}
     given: dict[str, Any] = {}
     for item in filter(None, options.split(",")):
         key, _, value = item.partition("=")

@@ -25,8 +25,8 @@ def dot_kernel(
     tl.store(out_ptr + m[:, None] * N + n[None, :], tl.dot(a, b, out_dtype=out_ptr.dtype.element_ty))
 
 
-SHAPES = [(16, 16, 16), (64, 64, 64), (128, 128, 32), (32, 64, 128), (16, 128, 16), (128, 16, 64), (1, 64, 32), (64, 1, 32),
-          (2, 4, 16)]  # fmt: skip
+SHAPES = [(16, 16, 16), (64, 64, 64), (128, 128, 32), (32, 64, 128), (16, 128, 16), (128, 16, 64), (1, 64, 32),
+          (64, 1, 32), (2, 4, 16)]  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)

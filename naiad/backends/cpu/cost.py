@@ -20,9 +20,9 @@ def _of_block(block: Block) -> float:
 
 def _of(op: Operation) -> float:
     if op.name == "ttc.dot":
-        return prod(op.properties[size].value.data for size in "mnk") / 4  # type: ignore[attr-defined]
+        return prod(op.properties[size].value.data for size in "mnk") / 4
     if op.name in ("ttc.sort", "ttc.transpose"):
-        return 8.0 * prod(p.value.data for name, p in op.properties.items() if name in ("rows", "n", "m"))  # type: ignore[attr-defined]
+        return 8.0 * prod(p.value.data for name, p in op.properties.items() if name in ("rows", "n", "m"))
     inner = sum(_of_block(block) for region in op.regions for block in region.blocks)
     if op.name == "scf.for":
         return inner * _turns(*op.operands[:3])
@@ -45,5 +45,5 @@ def _turns(low: SSAValue, high: SSAValue, step: SSAValue) -> float:
 def _constant(value: SSAValue) -> int | None:
     op = value.owner
     if isinstance(op, Operation) and op.name == "arith.constant":
-        return op.properties["value"].value.data  # type: ignore[attr-defined]
+        return op.properties["value"].value.data
     return None

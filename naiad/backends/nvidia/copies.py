@@ -30,7 +30,7 @@ class Matrices:
         lanes, registers = offsets.bases("lane"), offsets.bases("register")
         if transposed:
             inner, rows = lanes[2:5], (*registers[:1], *lanes[:2])
-            wanted = (1, 2, 4)
+            wanted: tuple[int, ...] = (1, 2, 4)
         else:
             inner, rows = (*registers[: self.in_word], *lanes[:2]), lanes[2:5]
             wanted = tuple(1 << i for i in range(self.in_word + 2))

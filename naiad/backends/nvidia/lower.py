@@ -1,6 +1,7 @@
 """ttgir -> LLVM text for NVPTX: which rules there are, and the frame of a kernel around them."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, ModuleOp, NameLoc
@@ -111,7 +112,7 @@ def bind_arguments(function: FuncOp, e: Threads) -> list[str]:
         kind, name = llvm_type(argument.type), f"%arg{n}"
         e.values[argument] = name
         if kind == "i1":
-            e.values[argument] = e.at_start(lambda name=name: e.op(f"icmp ne i8 {name}, 0"))
+            e.values[argument] = e.at_start(partial(e.op, f"icmp ne i8 {name}, 0"))
             kind = "i8"
         parameters.append(f"{kind} {alignment(kind, given[n].data if given else {})}{name}")
     return parameters

@@ -1,8 +1,10 @@
 """Printing, assertions, assumptions, barriers, and code from outside: inline assembly and library functions."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, StringAttr, i1, i32
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -40,7 +42,7 @@ class PrintOp(NaiadOp):
         prefix = StringAttr(parser.parse_str_literal())
         attributes = parser.parse_optional_attr_dict()
         properties = {name: attributes.pop(name) for name in cls.IN_DICT}
-        operands = []
+        operands: Sequence[SSAValue] = ()
         if parser.parse_optional_punctuation(":"):
             values = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
             parser.parse_punctuation(":")
@@ -129,7 +131,7 @@ class ElementwiseInlineAsmOp(Foreign):
         text = StringAttr(parser.parse_str_literal())
         attributes = parser.parse_optional_attr_dict()
         properties = {name: attributes.pop(name) for name in cls.IN_DICT}
-        operands = []
+        operands: Sequence[SSAValue] = ()
         if not parser.parse_optional_punctuation("->"):
             values = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
             parser.parse_punctuation(":")

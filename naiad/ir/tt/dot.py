@@ -123,7 +123,7 @@ class DotScaledOp(OptionalOperands):
         b, b_scale = cls._parse_scaled(parser)
         parser.parse_punctuation(",")
         c = parser.parse_unresolved_operand()
-        words = {}
+        words: dict[str, Attribute] = {}
         for side, name in (("lhs", "a_elem_type"), ("rhs", "b_elem_type")):
             parser.parse_keyword(side)
             parser.parse_punctuation("=")

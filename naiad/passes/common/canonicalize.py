@@ -59,7 +59,7 @@ def _gather(home: Block) -> None:
         key = op.properties["value"]
         if (first := known.get(key)) is not None:
             op.results[0].replace_all_uses_with(first.results[0])
-            op.parent.erase_op(op)  # type: ignore[union-attr]
+            op.parent.erase_op(op)
             continue
         known[key] = op
         if op.parent is not home or (last is not None and op.prev_op is not last):
@@ -290,7 +290,7 @@ def carry_unchanged(op: ForOp, rewriter: Rewriter) -> None:
     """What a loop carries and never changes is what it starts from."""
     last = op.body.block.last_op
     for n, start in enumerate(op._operands[3:]):
-        argument, given = op.body.block.args[n + 1], last._operands[n]  # type: ignore[union-attr]
+        argument, given = op.body.block.args[n + 1], last._operands[n]
         if given is not argument and given is not start:
             continue
         if argument.first_use is not None and not _only_yielded(argument, last):
@@ -308,7 +308,7 @@ def branches_agree(op: IfOp, rewriter: Rewriter) -> None:
     """A result for which both branches give the same value from outside is that value."""
     if not op.results or not op.false_region.blocks:
         return
-    yes, no = (region.block.last_op._operands for region in op.regions)  # type: ignore[union-attr]
+    yes, no = (region.block.last_op._operands for region in op.regions)
     for result, a, b in zip(op.results, yes, no, strict=True):
         if result.first_use is None:
             continue

@@ -4,6 +4,7 @@ A value is live if an op with an effect needs it. What a loop carries from turn 
 something live in the body, reads it: a carry that only feeds itself goes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -56,10 +57,10 @@ class _Liveness:
         while op is not self.scope and op not in self.kept:
             self.kept.add(op)
             if isinstance(op, ForOp):
-                operands = op._operands[:3]
+                operands: Sequence[SSAValue] = op._operands[:3]
             elif isinstance(op, WhileOp):
                 condition = op.before_region.block.last_op
-                self._need(condition._operands[0])  # type: ignore[union-attr]
+                self._need(condition._operands[0])
                 operands = ()
             else:
                 operands = op._operands
@@ -84,22 +85,22 @@ class _Liveness:
     def _follow(self, value: SSAValue) -> None:
         owner = value.owner
         if isinstance(owner, Block):
-            self._follow_argument(value, owner)  # type: ignore[arg-type]
+            self._follow_argument(value, owner)
             return
         self._keep(owner)
-        index = value.index  # type: ignore[attr-defined]
+        index = value.index
         if isinstance(owner, ForOp):
             self._carry(owner, index)
         elif isinstance(owner, IfOp):
             for region in owner.regions:
                 if region.blocks:
-                    self._need(region.block.last_op._operands[index])  # type: ignore[union-attr]
+                    self._need(region.block.last_op._operands[index])
         elif isinstance(owner, WhileOp):
-            self._need(owner.before_region.block.last_op._operands[index + 1])  # type: ignore[union-attr]
+            self._need(owner.before_region.block.last_op._operands[index + 1])
 
     def _carry(self, loop: ForOp, index: int) -> None:
         self._need(loop._operands[3 + index])
-        self._need(loop.body.block.last_op._operands[index])  # type: ignore[union-attr]
+        self._need(loop.body.block.last_op._operands[index])
         self._need(loop.body.block.args[index + 1])
 
     def _follow_argument(self, value: BlockArgument, block: Block) -> None:
@@ -112,9 +113,9 @@ class _Liveness:
         elif isinstance(op, WhileOp):
             if block is op.before_region.block:
                 self._need(op._operands[value.index])
-                self._need(op.after_region.block.last_op._operands[value.index])  # type: ignore[union-attr]
+                self._need(op.after_region.block.last_op._operands[value.index])
             else:
-                self._need(op.before_region.block.last_op._operands[value.index + 1])  # type: ignore[union-attr]
+                self._need(op.before_region.block.last_op._operands[value.index + 1])
 
     def sweep(self) -> bool:
         changed = False
@@ -137,10 +138,10 @@ class _Liveness:
             return _cut_for(op, dead)
         if isinstance(op, IfOp):
             return _cut_if(op, [n for n, r in enumerate(op.results) if r not in self.live])
-        after = op.after_region.block  # type: ignore[attr-defined]
-        before = op.before_region.block  # type: ignore[attr-defined]
+        after = op.after_region.block
+        before = op.before_region.block
         given = [n for n, r in enumerate(op.results) if r not in self.live and after.args[n] not in self.live]
-        return _cut_while(op, given, [n for n, a in enumerate(before.args) if a not in self.live])  # type: ignore[arg-type]
+        return _cut_while(op, given, [n for n, a in enumerate(before.args) if a not in self.live])
 
 
 def _stays(op: Operation) -> bool:
@@ -166,12 +167,12 @@ def _without(values: tuple, dead: list[int], offset: int = 0) -> list:
 
 def _cut_terminator(block: Block, dead: list[int], offset: int = 0) -> None:
     last = block.last_op
-    last.operands = _without(tuple(last._operands), dead, offset)  # type: ignore[union-attr]
+    last.operands = _without(tuple(last._operands), dead, offset)
 
 
 def _swap(old: Operation, new: Operation, dead: list[int]) -> None:
     """Puts `new`, which lacks the dead results, in the place of `old`."""
-    old.parent.insert_op_before(new, old)  # type: ignore[union-attr]
+    old.parent.insert_op_before(new, old)
     for result, fresh in zip(_without(tuple(old.results), dead), new.results, strict=True):
         fresh.name_hint = result.name_hint
         result.replace_all_uses_with(fresh)

@@ -124,7 +124,7 @@ def trip_count(op: ForOp) -> int | None:
     start, end, step = (number(v) for v in op._operands[:3])
     if start is None or end is None or step is None or step <= 0:
         return None
-    return max(0, -(-(end - start) // step))
+    return max(0, -int(-(end - start) // step))
 
 
 @FOLDS.on(WhileOp)

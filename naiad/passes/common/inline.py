@@ -84,20 +84,20 @@ class _Inliner:
                 break
             clone = op.clone(values)
             self._place(clone, call)
-            block.insert_op_before(clone, call)  # type: ignore[union-attr]
-        return [values.get(v, v) for v in last._operands]  # type: ignore[union-attr]
+            block.insert_op_before(clone, call)
+        return [values.get(v, v) for v in last._operands]
 
     def _move(self, call: CallOp, callee: FuncOp) -> list[SSAValue]:
         body, block = callee.body.block, call.parent
         for old, new in zip(body.args, call._operands, strict=True):
             old.replace_all_uses_with(new)
         last = body.last_op
-        results = list(last._operands)  # type: ignore[union-attr]
-        Rewriter.erase_op(last)  # type: ignore[arg-type]
+        results = list(last._operands)
+        Rewriter.erase_op(last)
         for op in list(body.ops):
             op.detach()
             self._place(op, call)
-            block.insert_op_before(op, call)  # type: ignore[union-attr]
+            block.insert_op_before(op, call)
         return results
 
     def _place(self, op: Operation, call: CallOp) -> None:

@@ -57,7 +57,7 @@ def _hoist_block(block: Block, loop: Operation, inside: set[SSAValue], reads: bo
                     _hoist_block(inner, loop, inside, reads=False)
         elif (is_speculatable(op) or (reads and _is_plain_read(op))) and not _depends_on(op, inside):
             op.detach()
-            loop.parent.insert_op_before(op, loop)  # type: ignore[union-attr]
+            loop.parent.insert_op_before(op, loop)
             inside.difference_update(op.results)
 
 

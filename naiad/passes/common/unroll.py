@@ -30,7 +30,7 @@ class Unroll(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = False
         for loop in [o for o in op.walk() if isinstance(o, ForOp) and FACTOR in o.attributes][::-1]:
-            factor = loop.attributes.pop(FACTOR).value.data  # type: ignore[attr-defined]
+            factor = loop.attributes.pop(FACTOR).value.data
             if factor > 1:
                 _unroll(loop, factor)
                 changed = True
@@ -54,13 +54,13 @@ def _unroll(loop: ForOp, factor: int) -> None:
 
 def _number(loop: ForOp, value: int) -> SSAValue:
     op = constant(value, loop.lb.type, loop.location)
-    loop.parent.insert_op_before(op, loop)  # type: ignore[union-attr]
+    loop.parent.insert_op_before(op, loop)
     return op.results[0]
 
 
 def _insert(loop: ForOp, name: str, *operands: SSAValue) -> SSAValue:
     op = ELEMENTWISE[name](*operands, results=[loop.lb.type], location=loop.location)
-    loop.parent.insert_op_before(op, loop)  # type: ignore[union-attr]
+    loop.parent.insert_op_before(op, loop)
     return op.results[0]
 
 
@@ -83,7 +83,7 @@ def _leftover(loop: ForOp, start: SSAValue) -> None:
     """
     rest = loop.clone()
     rest.attributes["tt.num_stages"] = int_attr(1)
-    loop.parent.insert_op_after(rest, loop)  # type: ignore[union-attr]
+    loop.parent.insert_op_after(rest, loop)
     for old, new in zip(loop.results, rest.results, strict=True):
         old.replace_all_uses_with(new)
     rest.operands = [start, loop.ub, loop.step, *loop.results]
@@ -97,8 +97,8 @@ def _repeat_body(loop: ForOp, factor: int) -> None:
     counter: SSAValue = block.args[0]
     for _ in range(factor - 1):
         last = block.last_op
-        given = tuple(last._operands)  # type: ignore[union-attr]
-        Rewriter.erase_op(last)  # type: ignore[arg-type]
+        given = tuple(last._operands)
+        Rewriter.erase_op(last)
         step = ELEMENTWISE["arith.addi"](counter, loop.step, results=[counter.type], location=loop.location)
         block.add_op(step)
         counter = step.results[0]

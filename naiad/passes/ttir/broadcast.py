@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from naiad.ir.base import element, like, shape
+from naiad.ir.base import NaiadOp, element, like, shape
 from naiad.ir.constants import ConstantOp, SplatAttr
 from naiad.ir.elementwise import ELEMENTWISE
 from naiad.ir.tt.make import AddPtrOp, SplatOp
@@ -48,7 +48,7 @@ def reorder(op: Operation, rewriter: Rewriter) -> None:
         return
     kinds = {type(r) for r in repeats}
     if len(kinds) == 1 and kinds <= {BroadcastOp, ExpandDimsOp}:
-        _on_sources(op, repeats, rewriter)  # type: ignore[arg-type]
+        _on_sources(op, repeats, rewriter)
 
 
 def _on_scalars(op: Operation, rewriter: Rewriter) -> None:
@@ -61,11 +61,11 @@ def _scalar(value: SSAValue, rewriter: Rewriter) -> SSAValue:
     owner = value.owner
     if isinstance(owner, SplatOp):
         return owner.src
-    scalar = owner.properties["value"].scalar  # type: ignore[union-attr]
+    scalar = owner.properties["value"].scalar
     return rewriter.insert(ConstantOp(results=[scalar.type], value=scalar))
 
 
-def _on_sources(op: Operation, repeats: list[Operation], rewriter: Rewriter) -> None:
+def _on_sources(op: NaiadOp, repeats: list[NaiadOp], rewriter: Rewriter) -> None:
     """Repeats that all come from one shape, the same way; uniform operands take that shape."""
     first = repeats[0]
     source = first._operands[0].type
@@ -85,10 +85,10 @@ def _shrunk(value: SSAValue, source: Attribute, rewriter: Rewriter) -> SSAValue:
     owner, type_ = value.owner, like(source, element(value.type))
     if isinstance(owner, SplatOp):
         return rewriter.insert(SplatOp(owner.src, results=[type_]))
-    scalar = owner.properties["value"].scalar  # type: ignore[union-attr]
+    scalar = owner.properties["value"].scalar
     return rewriter.insert(ConstantOp(results=[type_], value=SplatAttr(scalar, type_)))
 
 
-def _made(op: Operation, operands: list[SSAValue], type_: Attribute) -> Operation:
+def _made(op: NaiadOp, operands: list[SSAValue], type_: Attribute) -> Operation:
     """The same op on other operands; a new one made for several uses is merged by cse."""
     return type(op)(*operands, results=[type_], **op.properties)

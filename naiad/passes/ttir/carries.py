@@ -29,13 +29,13 @@ def carriers(loop: Operation, index: int) -> Carrier | None:
     if isinstance(loop, ForOp):
         block = loop.body.block
         last = block.last_op
-        return Carrier(index, loop._operands[3 + index], block.args[1 + index], last._operands[index], block)  # type: ignore[union-attr]
+        return Carrier(index, loop._operands[3 + index], block.args[1 + index], last._operands[index], block)
     if not isinstance(loop, WhileOp) or len(loop.results) != len(loop._operands):
         return None
     before, after = loop.before_region.block, loop.after_region.block
-    if before.last_op._operands[1 + index] is not before.args[index]:  # type: ignore[union-attr]
+    if before.last_op._operands[1 + index] is not before.args[index]:
         return None
-    given = after.last_op._operands[index]  # type: ignore[union-attr]
+    given = after.last_op._operands[index]
     return Carrier(index, loop._operands[index], after.args[index], given, after)
 
 
@@ -49,7 +49,7 @@ def add_carries(loop: Operation, carrier: Carrier, starts: Sequence[SSAValue], t
     totals: what the new values are after a turn. tile: the tile from them, made before an op. The old carry gives
     itself.
     """
-    bodies = [loop.body.block] if isinstance(loop, ForOp) else [loop.before_region.block, loop.after_region.block]  # type: ignore[attr-defined]
+    bodies = [loop.body.block] if isinstance(loop, ForOp) else [loop.before_region.block, loop.after_region.block]
     offset = 1 if isinstance(loop, ForOp) else 0
     arguments: list[SSAValue] = []
     for block in bodies:
@@ -57,7 +57,7 @@ def add_carries(loop: Operation, carrier: Carrier, starts: Sequence[SSAValue], t
         old = block.args[offset + carrier.index]
         if old.first_use is not None:
             uses = list(old.uses)
-            made = tile(arguments, block.first_op)  # type: ignore[arg-type]
+            made = tile(arguments, block.first_op)
             for use in uses:
                 if not (use.operation.name == "scf.condition" and use.operation.parent is block):
                     use.operation.operands[use.index] = made
@@ -66,15 +66,15 @@ def add_carries(loop: Operation, carrier: Carrier, starts: Sequence[SSAValue], t
     body = bodies[-1]
     given = totals(arguments)
     last = body.last_op
-    values = list(last._operands)  # type: ignore[union-attr]
+    values = list(last._operands)
     values[carrier.index] = body.args[offset + carrier.index]
-    last.operands = [*values, *given]  # type: ignore[union-attr]
+    last.operands = [*values, *given]
     return _replaced(loop, carrier, starts, tile)
 
 
 def _extend(block: Block, values: Sequence[SSAValue]) -> None:
     last = block.last_op
-    last.operands = [*last._operands, *values]  # type: ignore[union-attr]
+    last.operands = [*last._operands, *values]
 
 
 def _replaced(loop: Operation, carrier: Carrier, starts: Sequence[SSAValue], tile: Tile) -> Operation:
@@ -88,11 +88,11 @@ def _replaced(loop: Operation, carrier: Carrier, starts: Sequence[SSAValue], til
         properties=dict(loop.properties),
         location=loop.location,
     )
-    loop.parent.insert_op_before(new, loop)  # type: ignore[union-attr]
+    loop.parent.insert_op_before(new, loop)
     for n, old in enumerate(loop.results):
         value: SSAValue = new.results[n]
         if n == carrier.index and old.first_use is not None:
-            value = tile(list(new.results[-len(starts) :]), following)  # type: ignore[arg-type]
+            value = tile(list(new.results[-len(starts) :]), following)
         value.name_hint = old.name_hint
         old.replace_all_uses_with(value)
     Rewriter.erase_op(loop)

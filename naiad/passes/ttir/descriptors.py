@@ -61,7 +61,7 @@ def _is_described(type: Attribute) -> bool:
 
 
 def _block(type: Attribute) -> Attribute:
-    return type.block if isinstance(type, TensorDescType) else type.pointee  # type: ignore[attr-defined]
+    return type.block if isinstance(type, TensorDescType) else type.pointee
 
 
 def _part_types(type: Attribute) -> list[Attribute]:
@@ -74,7 +74,7 @@ def _part_types(type: Attribute) -> list[Attribute]:
     block = _block(type)
     rank = len(shape(block))
     last = [i1] if isinstance(type, TensorDescType) else [i64] * rank
-    return [pointer(block.element_type), *[i64] * (2 * rank), *last]  # type: ignore[attr-defined]
+    return [pointer(block.element_type), *[i64] * (2 * rank), *last]
 
 
 @dataclass
@@ -116,20 +116,20 @@ class _Rewrite:
     def _kernel_argument(self, block: Block, index: int, attributes: list[dict[str, Attribute]]) -> int:
         """desc, then r times i32 and r times i64: the shape and the strides of the descriptor."""
         old = block.args[index]
-        rank = len(shape(old.type.block))  # type: ignore[attr-defined]
+        rank = len(shape(old.type.block))
         following = [a.type for a in block.args[index + 1 : index + 1 + 2 * rank]]
         if following != [i32] * rank + [i64] * rank:
             for n, type in enumerate([i32] * rank + [i64] * rank):
                 block.insert_arg(type, index + 1 + n)
                 attributes.insert(index + 1 + n, {})
-        base = block.insert_arg(pointer(old.type.block.element_type), index)  # type: ignore[attr-defined]
+        base = block.insert_arg(pointer(old.type.block.element_type), index)
         base.name_hint, base.location = old.name_hint, old.location
         extents = block.args[index + 2 : index + 2 + 2 * rank]
-        make = Maker(block.first_op, block.first_op.location)  # type: ignore[arg-type, union-attr]
+        make = Maker(block.first_op, block.first_op.location)
         sizes = [make.op("arith.extsi", i64, v) for v in extents[:rank]]
         strides = [*extents[rank:-1], make.constant(1, i64)]  # a descriptor's last dimension is contiguous
         padding = attributes[index].pop("tt.padding", None)
-        nan = make.constant(padding is not None and padding.value.data == 2, i1)  # type: ignore[attr-defined]
+        nan = make.constant(padding is not None and padding.value.data == 2, i1)
         self.parts[old] = Parts(base, sizes, strides, (), nan)
         old.replace_all_uses_with(_stand_in(self, old))
         block.erase_arg(old)
@@ -191,8 +191,9 @@ class _Rewrite:
     def _swap(self, op: Operation, regions: list[Region]) -> None:
         types = [t for r in op.results for t in _part_types(r.type)]
         new = type(op).create(operands=self.flat(op._operands), result_types=types, regions=regions,
-                              location=op.location, attributes=dict(op.attributes), properties=dict(op.properties))  # fmt: skip
-        op.parent.insert_op_before(new, op)  # type: ignore[union-attr]
+                              location=op.location, attributes=dict(op.attributes),
+                              properties=dict(op.properties))  # fmt: skip
+        op.parent.insert_op_before(new, op)
         at = 0
         for old in op.results:
             count = len(_part_types(old.type))
@@ -270,7 +271,7 @@ def _described_access(r: _Rewrite, op: Operation) -> Access:
     parts = r.parts[op._operands[0]]
     make = Maker(op, op.location)
     block = _block(op._operands[0].type)
-    offsets = [make.op("arith.extsi", i64, v) for v in op.indices]  # type: ignore[attr-defined]
+    offsets = [make.op("arith.extsi", i64, v) for v in op.indices]
     return Access.block(make, parts, block, offsets, tuple(range(len(offsets))))
 
 
@@ -289,7 +290,7 @@ def _descriptor_store(r: _Rewrite, op: DescriptorStoreOp) -> None:
 def _descriptor_reduce(r: _Rewrite, op: DescriptorReduceOp) -> None:
     access = _described_access(r, op)
     access.reduce(
-        op.kind.data,  # type: ignore[attr-defined]
+        op.kind.data,
         access.make.reshaped(op.src, _block(op.desc.type)),
     )
     Rewriter.erase_op(op)

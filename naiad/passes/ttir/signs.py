@@ -23,7 +23,7 @@ def is_nonnegative(value: SSAValue, depth: int = DEPTH) -> bool:
         return False
     owner = value.owner
     if isinstance(owner, Block):
-        return _is_counter(value, owner, depth)  # type: ignore[arg-type]
+        return _is_counter(value, owner, depth)
     if isinstance(owner, MakeRangeOp):
         return owner.start.value.data >= 0
     return isinstance(owner, GetProgramIdOp | GetNumProgramsOp) or _by_operands(owner, depth - 1)
@@ -48,7 +48,7 @@ def _is_counter(value: BlockArgument, block: Block, depth: int) -> bool:
         return False
     if value.index == 0:
         return is_nonnegative(loop.lb, depth - 1) and is_nonnegative(loop.step, depth - 1)
-    start, given = loop._operands[2 + value.index], block.last_op._operands[value.index - 1]  # type: ignore[union-attr]
+    start, given = loop._operands[2 + value.index], block.last_op._operands[value.index - 1]
     if not is_nonnegative(start, depth - 1):
         return False
     if given is value:

@@ -168,7 +168,7 @@ def _rewritten(loop: Operation, carrier: Carrier, steps: Steps) -> Operation:
             given.append(moved)
         if steps.tiles:
             one = constant(1, type_, loop.location)
-            last.parent.insert_op_before(one, last)  # type: ignore[union-attr]
+            last.parent.insert_op_before(one, last)
             given.append(_insert(last, AddIOp, type_, next(at), one.results[0]))
         return given
 
@@ -193,7 +193,7 @@ def _total_type(loop: Operation, steps: Steps) -> Attribute:
         return element(amounts[0].type)
     if isinstance(loop, ForOp) and not steps.tiles and (trips := trip_count(loop)) is not None:
         known = [number(_source(a)) for a in steps.scalars]
-        if None not in known and width == 32 and abs(sum(known)) * trips < 1 << 31:  # type: ignore[arg-type]
+        if None not in known and width == 32 and abs(sum(known)) * trips < 1 << 31:
             return element(amounts[0].type)
     return i64
 
@@ -207,9 +207,9 @@ def _scalar(amount: SSAValue, type_: Attribute, anchor: Operation) -> SSAValue:
     if isinstance(amount.owner, ConstantOp):
         value = amount.owner.properties["value"]
         scalar = constant(value.value.data if isinstance(value, SplatAttr) else 0, type_, anchor.location)
-        anchor.parent.insert_op_before(scalar, anchor)  # type: ignore[union-attr]
+        anchor.parent.insert_op_before(scalar, anchor)
         return scalar.results[0]
-    source = amount.owner.src  # type: ignore[union-attr]
+    source = amount.owner.src
     return source if source.type == type_ else _insert(anchor, ELEMENTWISE["arith.extsi"], type_, source)
 
 
@@ -235,12 +235,12 @@ def _moved(op: type[Operation], tile: SSAValue, amount: SSAValue, anchor: Operat
 
 def _insert(anchor: Operation, op: type[Any], type_: Attribute, *operands: SSAValue) -> SSAValue:
     made = op(*operands, results=[type_], location=anchor.location)
-    anchor.parent.insert_op_before(made, anchor)  # type: ignore[union-attr]
+    anchor.parent.insert_op_before(made, anchor)
     return made.results[0]
 
 
 def _before(anchor: Operation, op: Operation) -> None:
-    anchor.parent.insert_op_before(op, anchor)  # type: ignore[union-attr]
+    anchor.parent.insert_op_before(op, anchor)
 
 
 # ---- steps under a condition ---------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _move_steps_out(op: IfOp) -> bool:
 
 def _move_step_out(op: IfOp, index: int) -> bool:
     blocks = (op.true_region.block, op.false_region.block)
-    given = [block.last_op._operands[index] for block in blocks]  # type: ignore[union-attr]
+    given = [block.last_op._operands[index] for block in blocks]
     steps = [_step(value, block) for value, block in zip(given, blocks, strict=True)]
     origin = {s[1] if s is not None else v for s, v in zip(steps, given, strict=True)}
     found = [s for s in steps if s is not None]
@@ -272,17 +272,17 @@ def _move_step_out(op: IfOp, index: int) -> bool:
         last = block.last_op
         zero = constant(0, type_, op.location)
         if step is None:
-            _before(last, zero)  # type: ignore[arg-type]
-        amount = zero.results[0] if step is None else _scalar(step[2], type_, last)  # type: ignore[arg-type]
-        values = list(last._operands)  # type: ignore[union-attr]
+            _before(last, zero)
+        amount = zero.results[0] if step is None else _scalar(step[2], type_, last)
+        values = list(last._operands)
         values[index] = amount
-        last.operands = values  # type: ignore[union-attr]
+        last.operands = values
     result = op.results[index]
     uses = list(result.uses)
     tile_type = result.type
     result._type = type_
     anchor = op.next_op
-    moved = _moved(found[0][0], start, _splat(result, like(tile_type, type_), anchor), anchor)  # type: ignore[arg-type]
+    moved = _moved(found[0][0], start, _splat(result, like(tile_type, type_), anchor), anchor)
     for use in uses:
         use.operation.operands[use.index] = moved
     return True

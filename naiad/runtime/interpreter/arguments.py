@@ -101,7 +101,7 @@ class Arguments:
     def _descriptor(self, name: str, argument: Any) -> tensor_descriptor:
         """A TensorDescriptor of the host."""
         base = self._pointer(name, argument.base, False)
-        block = block_type(base.dtype.element_ty, [int(n) for n in argument.block_shape])  # type: ignore[attr-defined]
+        block = block_type(base.dtype.element_ty, [int(n) for n in argument.block_shape])
         shape, strides = (tuple(int(n) for n in sizes) for sizes in (argument.shape, argument.strides))
         padding = getattr(argument, "padding", None)
         handle = Descriptor(int(base.handle), shape, strides, block, padding)

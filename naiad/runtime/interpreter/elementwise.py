@@ -43,7 +43,7 @@ def bitcast(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
 def move_pointer(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
     """Pointers moved by whole elements."""
     pointer, offset = operands
-    return pointer + offset.astype(np.int64) * np.int64(bytes_of(type.scalar.element_ty))  # type: ignore[attr-defined]
+    return pointer + offset.astype(np.int64) * np.int64(bytes_of(type.scalar.element_ty))
 
 
 def same(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:

@@ -15,7 +15,7 @@ class InterpretedFunction(JITFunction):
     """A kernel that is interpreted wherever it is launched."""
 
     @cached_property
-    def src(self) -> str:  # type: ignore[override]
+    def src(self) -> str:
         """The source; empty where there is none (exec): such a body runs as it is, by Python's rules alone."""
         try:
             return Function.src.func(self)  # type: ignore[attr-defined]
