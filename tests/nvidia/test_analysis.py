@@ -64,8 +64,11 @@ def test_remainders_stay_contiguous_between_wraps() -> None:
     )
 
 
-HEAD = '#b = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>\n' \
-    '#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>\n#m = #ttg.shared_memory\n'  # fmt: skip
+HEAD = """
+#b = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#m = #ttg.shared_memory
+"""
 MEMORY = "!ttg.memdesc<64x64xf16, #s, #m, mutable>"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .machine import Block, EmulationError, Instruction
+from .values import address, bits, load, names, raw, reach, space_of, store, unsigned, value, warps, write
 
 
 def whole_warps(block: Block, active: np.ndarray) -> list[slice]:
@@ -37,8 +38,6 @@ def decoded(words: np.ndarray, kind: str) -> np.ndarray:
 
 
 def do_mma(block: Block, i: Instruction, active: np.ndarray) -> None:
-    from .ops import names, raw, write
-
     parts = i.opcode.split(".")
     k = int(parts[3].split("k")[1])
     accumulator, a_kind, b_kind = parts[6], parts[7], parts[8]
@@ -76,8 +75,6 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: int, accumulator: s
 
 def rows(block: Block, at: np.ndarray, warp: slice, count: int) -> np.ndarray:
     """[matrix, row, 16 bytes] at the addresses that the lanes give."""
-    from .ops import reach, warps
-
     lanes = np.zeros(block.threads, bool)
     lanes[warp.start : warp.start + 8 * count] = True
     places = reach(block, "shared", at, 16, lanes)
@@ -86,8 +83,6 @@ def rows(block: Block, at: np.ndarray, warp: slice, count: int) -> np.ndarray:
 
 
 def do_ldmatrix(block: Block, i: Instruction, active: np.ndarray) -> None:
-    from .ops import address, names, write
-
     outs, at = names(i.operands[0]), address(block, i.operands[1])
     made = np.zeros((block.threads, len(outs)), np.uint32)
     for warp in whole_warps(block, active):
@@ -100,8 +95,6 @@ def do_ldmatrix(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 
 def do_stmatrix(block: Block, i: Instruction, active: np.ndarray) -> None:
-    from .ops import address, names, raw, store
-
     at, given = address(block, i.operands[0]), names(i.operands[1])
     words = np.stack([raw(block, n).astype(np.uint32) for n in given], 1)
     for warp in whole_warps(block, active):
@@ -129,8 +122,6 @@ def do_cp(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 
 def begin_copy(block: Block, i: Instruction, active: np.ndarray) -> None:
-    from .ops import address, load, raw, reach, warps
-
     target, source, size = address(block, i.operands[0]), address(block, i.operands[1]), int(i.operands[2])
     taken = raw(block, i.operands[3]).astype(np.int64) if len(i.operands) > 3 else np.full(block.threads, size)
     reads = active & (taken > 0)
@@ -150,8 +141,6 @@ def begin_copy(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 def do_atom(block: Block, i: Instruction, active: np.ndarray) -> None:
     """Threads one after the other."""
-    from .ops import address, bits, space_of, unsigned, value, write
-
     parts = i.opcode.split(".")
     kind, space = parts[-1], space_of(i.opcode)
     word = next(p for p in parts if p in ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
@@ -241,8 +230,6 @@ def do_wgmma(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 def product(block: Block, i: Instruction, active: np.ndarray) -> Callable[[], None]:
     """What a wgmma does when it ends, which is when it is waited for: until then all that it reads must stay."""
-    from .ops import names, raw
-
     left = i.operands[1]
     descriptors = [raw(block, o).copy() for o in (left, i.operands[2]) if not o.startswith("{")]
     return lambda: finish(block, i, active.copy(), descriptors, names(left) if left.startswith("{") else [])
@@ -252,8 +239,6 @@ def finish(
     block: Block, i: Instruction, active: np.ndarray, descriptors: list[np.ndarray], in_registers: list[str]
 ) -> None:
     """The product itself."""
-    from .ops import names, raw, write
-
     parts = i.opcode.split(".")
     shape, kind = parts[4], parts[6]
     n, k = int(shape.split("n")[1].split("k")[0]), int(shape.split("k")[1])
