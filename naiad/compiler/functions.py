@@ -198,21 +198,27 @@ def define(
             raise
         made = placed(g, builder.node, error)
         raise made from made.__cause__
-    results = [handle.type for handle in handles_of(result)]
-    known = [dict(each) for each in argument_attributes] + [{} for _ in types[len(argument_attributes) :]]
-    for i, promised in g.frame.promises.items():
-        known[i] |= promised
     unit.functions[position] = function_op(
         symbol,
         types,
-        results,
+        [handle.type for handle in handles_of(result)],
         Region(entry),
         public,
-        known if any(known) else None,
+        _known(g.frame, types, argument_attributes),
         g.frame.location(function.parse().body[0]),
         {"noinline": boolean(function.noinline)},
     )
     return result
+
+
+def _known(
+    frame: Frame, types: Sequence[Attribute], given: Sequence[dict[str, Attribute]]
+) -> list[dict[str, Attribute]] | None:
+    """What is known of each argument: from the launch, and from the function's own promises."""
+    known = [dict(each) for each in given] + [{} for _ in types[len(given) :]]
+    for i, promised in frame.promises.items():
+        known[i] |= promised
+    return known if any(known) else None
 
 
 def parameter_mistake(unit: "Unit", function: Function, name: str, error: Exception) -> CompilationError:
