@@ -214,21 +214,38 @@ class DeviceCaches(dict[Any, Device]):
 
     def of(self, args: tuple[Any, ...], keywords: dict[str, Any], warmup: bool) -> Device:
         """The device where the arrays among the arguments lie; without arrays, the active one."""
-        active = driver.active.get_current_target().backend
+        current = driver.active
+        target = current.get_current_target()
+        active = target.backend
         if active == "cpu" and all(getattr(x, "is_cpu", True) for x in (*args, *keywords.values())):
             return self[0]
-        kinds = {device_of(x)[0] for x in (*args, *keywords.values()) if _is_placed(x)}
+        places = {place for x in (*args, *keywords.values()) if (place := _place(x)) is not None}
+        kinds = {kind for kind, _ in places}
         if len(kinds) > 1:
             kinds = self._reachable(kinds, args, keywords)
         kind = kinds.pop() if kinds else active
-        if kind == active or (warmup and kind in ("cpu", "meta")):
-            return self[0]
+        if kind == active:
+            index = current.get_current_device()
+            if active != "cpu" and not warmup and any(where != index for name, where in places if name == kind):
+                raise ValueError(self._far(places, kind, index))
+            return self.get((target, index)) or self[target, index]
+        if warmup and kind in ("cpu", "meta"):
+            return self[current.get_current_device()]
         if not any(backend.compiler.supports_target(GPUTarget(kind, 0, 0)) for backend in backends.values()):
             raise ValueError(
                 f"Pointer argument cannot be accessed from Triton ({kind} tensor?): an argument of "
                 f"{self.function.__name__} lies on {kind}, and there is no such backend here"
             )
         return self[kind]
+
+    def _far(self, places: set[tuple[str, int]], kind: str, index: int) -> str:
+        """What is wrong with arrays on another device than the current one."""
+        there = ", ".join(sorted(f"{kind}:{where}" for name, where in places if name == kind))
+        return (
+            f"Pointer argument cannot be accessed from Triton: the arguments of {self.function.__name__} lie on "
+            f"{there}, and launches go to the current device, {kind}:{index}; move them there, or launch within "
+            f"`with torch.{kind}.device(...)`"
+        )
 
     def _reachable(self, kinds: set[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> set[str]:
         """The one device from which all the arrays can be read: that of a GPU, if those of the host are pinned."""
@@ -244,6 +261,24 @@ class DeviceCaches(dict[Any, Device]):
 
 
 _scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
+_plain = frozenset(_scalars[:-2])
+_places: dict[Any, tuple[str, int]] = {}
+"""What torch.device objects mean."""
+
+
+def _place(argument: Any) -> tuple[str, int] | None:
+    """The kind and index of the device that an array lies on; None for what is no array."""
+    kind = type(argument)
+    if kind in _plain:
+        return None
+    if hasattr(kind, "data_ptr") and hasattr(kind, "device") and kind is not MockTensor:
+        try:
+            return _places[argument.device]
+        except KeyError:
+            return _places.setdefault(argument.device, device_of(argument))
+        except TypeError:  # a device that cannot be hashed
+            return device_of(argument)
+    return device_of(argument) if _is_placed(argument) else None
 
 
 def _is_placed(argument: Any) -> bool:
@@ -260,7 +295,7 @@ def device_index(key: Any = 0) -> tuple[GPUTarget, int]:
     active = driver.active
     target = active.get_current_target()
     if isinstance(key, tuple):
-        return key  # type: ignore[return-value]
+        return key
     if isinstance(key, int):
         return target, key
     kind, _, index = str(key).partition(":")

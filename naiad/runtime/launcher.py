@@ -46,12 +46,12 @@ class GridLauncher:
 
     def prepare(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Puts a native launcher for such a call before what `kernel[grid]` gives now."""
+        from naiad.runtime.native import BACKENDS, native_launcher
+
         function = self.function
-        if not is_plain(function) or not hasattr(kernel, "asm") or kernel.metadata.target.backend != "cpu":
+        if not is_plain(function) or not hasattr(kernel, "asm") or kernel.metadata.target.backend not in BACKENDS:
             return
         self.chain += 1
-        from naiad.runtime.native import native_launcher
-
         before = function._launchers.get(self.grid, self)
         launcher = native_launcher(function, kernel, self.grid, args, keywords, before)
         if launcher is not None:

@@ -67,7 +67,7 @@ def preload(function: Any, text: str) -> Any:
     data = json.loads(text)
     if data["name"] != function._fn_name:
         raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {function._fn_name}")
-    device = function.device_caches[0]
+    device = function.device_caches.of((), {}, warmup=True)
     if data["target"] != vars(device.target):
         raise RuntimeError(f"Specialization data is for {data['target']} but trying to preload for {device.target}")
     paths = [tuple(path) for path in data["constant_keys"]]

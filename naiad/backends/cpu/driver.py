@@ -12,6 +12,7 @@ from typing import Any
 
 from naiad.backends.cpu.loader import load as load_object
 from naiad.backends.cpu.pool import runner
+from naiad.backends.launch.floats import FLOATS, bfloat16, rounded
 
 HEADER_SLOTS = 4  # grid x, y, z, address of the status word
 KEEP_GIL_COST = 128_000.0  # scalar operations, 2 to 10 us: less is not worth threads, nor giving up the GIL
@@ -19,7 +20,6 @@ GRAIN_COST = 32_000.0  # what a thread takes at a time costs at least this much
 CALL_HOLDING_GIL = getattr(ctypes, "PYFUNCTYPE", ctypes.CFUNCTYPE)(
     None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
-FLOATS = {"fp16": "<e6x", "fp32": "<f4x", "fp64": "<d"}
 
 
 @dataclass(frozen=True)
@@ -92,26 +92,6 @@ def slot(kind: str, value: Any) -> bytes:
     if kind in ("i1", "u1"):
         return struct.pack("<?7x", bool(value))
     return (int(value) & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
-
-
-def rounded(kind: str, value: float) -> bytes:
-    """The float in its own width, nearest even; what is too large for it is infinite."""
-    try:
-        return struct.pack(FLOATS[kind], value)
-    except OverflowError:
-        return struct.pack(FLOATS[kind], math.copysign(math.inf, value))
-
-
-def bfloat16(value: float) -> int:
-    """The bits of the bfloat16 nearest to `value`, ties to even, without rounding twice."""
-    if math.isnan(value):
-        return 0x7FC0
-    (bits,) = struct.unpack("<I", rounded("fp32", value)[:4])
-    single = struct.unpack("<f", struct.pack("<I", bits))[0]
-    # To odd on the way to float32: an inexact even value must not look like a tie.
-    if single != value and not bits & 1:
-        bits += 1 if abs(single) < abs(value) else -1
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF
 
 
 def packer(kinds: Sequence[str]) -> Callable[[Sequence[Any]], bytes]:

@@ -5,15 +5,15 @@ Streams and the current device are torch's where torch is imported, else those o
 
 import ctypes
 import functools
-import struct
 import sys
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import DriverBase
-from naiad.backends.nvidia.parameters import parameters_of
+from naiad.backends.launch.record import Form
+from naiad.backends.nvidia.launcher import NvidiaLauncher, bind
+from naiad.backends.nvidia.libcuda import CudaError, attribute, check, cuda, library, make_current
 from naiad.errors import OutOfResources
 
 __all__ = ["CudaError", "NvidiaDriver", "NvidiaLauncher"]
@@ -23,65 +23,6 @@ SHARED_OPTIN, MAJOR, MINOR, PROCESSORS, WARP, CLOCK, MEMORY_CLOCK, BUS, THREADS,
 MAX_DYNAMIC_SHARED = 8  # attribute of a function
 STATIC_LIMIT = 49152
 """Bytes of shared memory that a kernel may have without asking for them."""
-
-
-class CudaError(RuntimeError):
-    """A call of the driver failed."""
-
-
-@functools.cache
-def library() -> ctypes.CDLL | None:
-    """libcuda, initialised; None where there is no driver or no GPU."""
-    for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
-        try:
-            cuda = ctypes.CDLL(name)
-        except OSError:
-            continue
-        count = ctypes.c_int(0)
-        if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value:
-            return cuda
-        return None
-    return None
-
-
-def check(code: int) -> None:
-    """Raises CudaError with the driver's words for a result that is not success."""
-    if code:
-        text = ctypes.c_char_p()
-        cuda = library()
-        if cuda is not None:
-            cuda.cuGetErrorString(code, ctypes.byref(text))
-        raise CudaError(f"CUDA error {code}: {(text.value or b'unknown').decode()}")
-
-
-def cuda() -> ctypes.CDLL:
-    """libcuda; CudaError where there is none."""
-    found = library()
-    if found is None:
-        raise CudaError("there is no CUDA driver with a GPU here: CUDA kernels can be compiled, but not run")
-    return found
-
-
-@functools.cache
-def context(device: int) -> ctypes.c_void_p:
-    """The primary context of a device, which torch uses too."""
-    made = ctypes.c_void_p()
-    check(cuda().cuDevicePrimaryCtxRetain(ctypes.byref(made), device))
-    return made
-
-
-def make_current(device: int) -> None:
-    """Has this thread use a device's primary context, if it has no context."""
-    current = ctypes.c_void_p()
-    check(cuda().cuCtxGetCurrent(ctypes.byref(current)))
-    if not current.value:
-        check(cuda().cuCtxSetCurrent(context(device)))
-
-
-def attribute(which: int, device: int) -> int:
-    value = ctypes.c_int()
-    check(cuda().cuDeviceGetAttribute(ctypes.byref(value), which, device))
-    return value.value
 
 
 class NvidiaUtils:
@@ -122,14 +63,24 @@ class NvidiaDriver(DriverBase):
     def __init__(self) -> None:
         self.utils = NvidiaUtils()
         self.launcher_cls = NvidiaLauncher
+        self._torch: Any = None
+
+    @property
+    def torch(self) -> Any:
+        """torch's C functions, where torch is imported and sees a GPU; None elsewhere, so far."""
+        if self._torch is None:
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_available():
+                self._torch = torch._C
+        return self._torch
 
     @classmethod
     def is_active(cls) -> bool:
         return library() is not None
 
     def get_current_device(self) -> int:
-        torch = sys.modules.get("torch")
-        return torch.cuda.current_device() if torch is not None and torch.cuda.is_available() else 0
+        torch = self.torch
+        return 0 if torch is None else torch._cuda_getDevice()
 
     def set_current_device(self, device: int) -> None:
         import torch
@@ -137,10 +88,21 @@ class NvidiaDriver(DriverBase):
         torch.cuda.set_device(device)
 
     def get_current_stream(self, device: int | None = None) -> int:
-        torch = sys.modules.get("torch")
-        if torch is None or not torch.cuda.is_available():
+        torch = self.torch
+        if torch is None:
             return 0
-        return torch._C._cuda_getCurrentRawStream(self.get_current_device() if device is None else device)
+        return torch._cuda_getCurrentRawStream(torch._cuda_getDevice() if device is None else device)
+
+    def bind(self, kernel: Any, grid: Sequence[int], form: Form) -> Callable[..., Any] | None:
+        """The native launcher of a kernel that was just launched on the current device; None where there is none.
+
+        Somebody's own ways of launching, or of choosing streams, are left to Python, which asks for them.
+        """
+        own = {"get_current_stream", "get_current_device"} & set(vars(self)) or type(self) is not NvidiaDriver
+        if own or self.torch is None or type(kernel.run) is not NvidiaLauncher:
+            return None
+        stream = self.torch._cuda_getCurrentRawStream
+        return bind(kernel.run, kernel.function, grid, self.get_current_device(), stream, form)
 
     def get_device_capability(self, device: int = 0) -> tuple[int, int]:
         return attribute(MAJOR, device), attribute(MINOR, device)
@@ -188,44 +150,3 @@ class NvidiaDriver(DriverBase):
 @functools.cache
 def target_of_device(device: int) -> GPUTarget:
     return GPUTarget("cuda", 10 * attribute(MAJOR, device) + attribute(MINOR, device), 32)
-
-
-class NvidiaLauncher:
-    """Launches one kernel, with all of its parameters' arguments in order.
-
-    The values lie in one buffer, packed at once; the driver gets an array of pointers into it.
-    """
-
-    def __init__(self, src: Any, metadata: Any) -> None:
-        self.lock = threading.Lock()
-        self.parameters = list(parameters_of(src))
-        self.packer = struct.Struct("<" + "".join(p.code for p in self.parameters))
-        self.buffer = ctypes.create_string_buffer(max(8, self.packer.size))
-        start = ctypes.addressof(self.buffer)
-        self.pointers = (ctypes.c_void_p * max(1, len(self.parameters)))(
-            *[start + 8 * n for n in range(len(self.parameters))]
-        )
-        self.threads, self.shared = 32 * metadata.num_warps, metadata.shared
-        self.cooperative = bool(getattr(metadata, "launch_cooperative_grid", False))
-        self.entry = cuda().cuLaunchCooperativeKernel if self.cooperative else cuda().cuLaunchKernel
-        unsigned = ctypes.c_uint
-        tail = [ctypes.c_void_p] * 2 if self.cooperative else [ctypes.c_void_p] * 3
-        self.entry.argtypes = [ctypes.c_void_p, *[unsigned] * 7, *tail]
-
-    def __call__(
-        self, x: int, y: int, z: int, stream: int, function: Any, packed: Any, metadata: Any, enter: Any, leave: Any,
-        *args: Any,
-    ) -> None:  # fmt: skip
-        if x * y * z == 0:
-            return
-        if enter:
-            enter(metadata)
-        values = [p.convert(args) for p in self.parameters]
-        last = () if self.cooperative else (None,)
-        with self.lock:  # the call lets other threads run, and they would write into the buffer
-            self.packer.pack_into(self.buffer, 0, *values)
-            code = self.entry(function, x, y, z, self.threads, 1, 1, self.shared, stream, self.pointers, *last)
-        if code:
-            check(code)
-        if leave:
-            leave(metadata)

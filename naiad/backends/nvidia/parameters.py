@@ -3,9 +3,11 @@
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 from naiad.backends.arguments import address
+from naiad.backends.launch.floats import FLOATS, bfloat16, rounded
 
 __all__ = ["Parameter", "parameters_of"]
 
@@ -18,11 +20,15 @@ Path = tuple[int | str, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A value of the kernel: its path among the arguments, and its code for struct."""
+    """A value of the kernel: its path among the arguments, its code for struct, and how it is read.
+
+    `method` gives what struct takes of nearly all arguments, or raises; None where the argument itself will do.
+    """
 
     path: Path
     code: str
     read: Callable[[Any], Any]
+    method: Callable[[Any], Any] | None = None
 
     def convert(self, args: Any) -> Any:
         """The value, as struct takes it."""
@@ -39,12 +45,14 @@ def pointer(argument: Any) -> int:
     return address(argument)
 
 
-def bf16(value: float) -> int:
-    """The bits of a float rounded to bfloat16, to nearest even."""
-    [bits] = struct.unpack("<I", struct.pack("<f", value))
-    if value != value:
-        return 0x7FC0
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+def finite(kind: str) -> Callable[[Any], float]:
+    """Floats that struct can pack: what is too large for the kind is infinite."""
+
+    def read(value: Any) -> float:
+        [result] = struct.unpack(FLOATS[kind], rounded(kind, float(value)))
+        return result
+
+    return read
 
 
 def wrapped(kind: str) -> Callable[[Any], Any]:
@@ -61,14 +69,14 @@ def wrapped(kind: str) -> Callable[[Any], Any]:
 def parameter(path: Path, kind: str) -> Parameter:
     """The parameter of a type of a signature."""
     if kind[0] == "*":
-        return Parameter(path, "Q", pointer)
+        return Parameter(path, "Q", pointer, methodcaller("data_ptr"))
     if kind not in CODES:
         raise TypeError(f"a kernel cannot take an argument of type {kind}")
     if kind in ("i1", "u1"):
         return Parameter(path, CODES[kind], bool)
     if kind == "bf16":
-        return Parameter(path, CODES[kind], bf16)
-    return Parameter(path, CODES[kind], float if kind.startswith("fp") else wrapped(kind))
+        return Parameter(path, CODES[kind], bfloat16, bfloat16)
+    return Parameter(path, CODES[kind], finite(kind) if kind.startswith("fp") else wrapped(kind))
 
 
 def parameters_of(src: Any) -> Iterator[Parameter]:
