@@ -264,7 +264,7 @@ def _inconsistent(g: "Generator", ours: Exit | None, theirs: Exit | None) -> Com
     assert ours is not None and theirs is not None
     found = ", ".join(f"{_result(e.value)} at line {getattr(e.node, 'lineno', '?')}" for e in (ours, theirs))
     return CompilationError(
-        f"Inconsistent return types: {_result(ours.value)} and {_result(theirs.value)}",
+        f"Return type mismatch: {_result(ours.value)} and {_result(theirs.value)}",
         place_of(g, g.function.parse().body[0]),
         Explanation("the same type from every `return`", found, "cast or reshape the values to one type"),
     )

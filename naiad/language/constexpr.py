@@ -12,7 +12,7 @@ class constexpr_type(base_type):
     """The type of the one constant `value`."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value.value if isinstance(value, constexpr) else value
+        self.value = unwrap(value)
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, constexpr_type):

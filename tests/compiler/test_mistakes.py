@@ -112,6 +112,7 @@ def test_return_types_point_at_the_function():
     error = mistake(m.return_types_differ, N)
     assert "at 2:4:" in str(error) and "at 1:0:" in str(error.__cause__)
     assert "int32[4] at line 3, int32[8] at line 5" in str(error)
+    assert str(error).splitlines()[-1] == "Return type mismatch: int32[4] and int32[8]"
 
 
 def test_kinds_and_causes():

@@ -211,3 +211,8 @@ def test_type_of_a_constant_tuple():
     """A tuple of constants has the type of the constant tuple."""
     assert as_value((5, 6)).type == tl.constexpr_type((5, 6)) and tl.constexpr_type((5, 6)) == as_value((5, 6)).type
     assert as_value((5, 6)).type != tl.constexpr_type((5, 7)) and as_value((5, 6)).type != tl.constexpr_type(5)
+
+
+def test_constexpr_type_of_the_languages_tuple():
+    """What a kernel writes as `constexpr_type((5, 6))`: the tuple is the language's there."""
+    assert as_value((5, 6)).type == tl.constexpr_type(as_value((5, 6)))
