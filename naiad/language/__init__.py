@@ -6,6 +6,7 @@ import naiad.language.operators as _operators  # isort: skip  # noqa: F401  (giv
 from naiad.language import extra, math, target_info
 from naiad.language.aggregate import aggregate, aggregate_replace
 from naiad.language.arithmetic import add, mul, sub
+from naiad.language.atomic_access import atomic_load, atomic_poll, atomic_store
 from naiad.language.atomics import (
     atomic_add,
     atomic_and,
@@ -170,9 +171,12 @@ __all__ = [
     "atomic_add",
     "atomic_and",
     "atomic_cas",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_poll",
+    "atomic_store",
     "atomic_xchg",
     "atomic_xor",
     "base_type",

@@ -1,0 +1,52 @@
+"""Atomic loads, stores and polls on the CPU and in the interpreter."""
+
+import numpy as np
+import pytest
+
+import naiad as triton
+import naiad.language as tl
+
+
+def copy(x_ptr, out_ptr, n, N: tl.constexpr):
+    at = tl.arange(0, N)
+    mask = at < n
+    x = tl.atomic_load(x_ptr + at, mask)
+    tl.atomic_store(out_ptr + at, x, mask, sem="relaxed")
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float32", "float64"])
+def test_load_and_store(dtype: str, interpret: bool) -> None:
+    x = np.random.default_rng(0).standard_normal(32).astype(np.float64) * 1e6
+    x = x.astype(dtype) if dtype.startswith("float") else np.abs(x).astype(dtype)
+    out = np.full_like(x, 77)
+    triton.jit(copy, interpret=interpret)[(1,)](x, out, 20, 32)
+    np.testing.assert_array_equal(out, np.where(np.arange(32) < 20, x, np.full_like(x, 77)))
+
+
+@triton.jit
+def relay(flags_ptr, out_ptr):
+    """Each program waits for the one before it."""
+    pid = tl.program_id(0)
+    if pid > 0:
+        tl.atomic_poll(flags_ptr + pid - 1, 1)
+    tl.store(out_ptr + pid, tl.load(out_ptr + pid - 1) + 1 if pid > 0 else 1)
+    tl.atomic_store(flags_ptr + pid, 1)
+
+
+def test_programs_wait_for_each_other() -> None:
+    flags, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    relay[(64,)](flags, out)
+    np.testing.assert_array_equal(out, np.arange(1, 65))
+
+
+@triton.jit
+def look(flag_ptr, out_ptr):
+    tl.store(out_ptr, tl.atomic_poll(flag_ptr, 1, timeout_ns=0).to(tl.int32))
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_poll_that_looks_once(value: int) -> None:
+    flag, out = np.array([value], np.int32), np.full(1, 77, np.int32)
+    look[(1,)](flag, out)
+    assert out[0] == value
