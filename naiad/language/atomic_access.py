@@ -37,7 +37,7 @@ def atomic_load(pointer: tensor, mask: Any = None, sem: str | None = None, scope
 @member
 @builtin
 def atomic_store(pointer: tensor, val: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> None:
-    """Writes `val` atomically where `mask` is true. sem: "release" (the default) or "relaxed"; scope as in atomic_load."""
+    """Writes `val` where `mask` is true. sem: "release" (the default) or "relaxed"; scope as in atomic_load."""
     atomic_xchg(pointer, val, mask, _checked(sem, ("release", "relaxed")), scope)
 
 
