@@ -171,7 +171,7 @@ class _Compilation:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage collection while IR is made: it all lives until the end, and looking through it takes a third of the time."""
+    """No garbage collection while IR is made: it all lives until the end, and looking through it takes long."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -5,7 +5,6 @@ from typing import Any
 from naiad.language.atomics import atomic_or, atomic_xchg
 from naiad.language.builtin import builtin
 from naiad.language.casts import bitcast_to
-from naiad.language.constexpr import constexpr
 from naiad.language.debug import static_assert
 from naiad.language.function import library
 from naiad.language.tensor import member, tensor
@@ -43,9 +42,7 @@ def atomic_store(pointer: tensor, val: Any, mask: Any = None, sem: str | None = 
 
 @member
 @library
-def atomic_poll(
-    pointer, expected_value, sem: constexpr = None, scope: constexpr = None, timeout_ns: constexpr = None
-):  # fmt: skip
+def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
     """Waits until the memory holds `expected_value`; gives whether it does.
 
     pointer: a scalar pointer to an integer. `timeout_ns` 0 looks once; other limits need a clock that no target of

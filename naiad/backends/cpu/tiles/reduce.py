@@ -31,7 +31,7 @@ Reader = Callable[[SSAValue], Values]
 
 @dataclass(frozen=True)
 class Run:
-    """Positions 0, step, 2*step, ... below `size`; each gives vectors of `count` lanes, added to `chains` sums in turn."""
+    """Positions 0, step, 2*step, ... below `size`; each gives vectors of `count` lanes. `chains`: sums at a time."""
 
     size: int
     step: int
