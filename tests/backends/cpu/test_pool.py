@@ -177,11 +177,12 @@ def test_thread_count_follows_the_environment(monkeypatch):
 def test_the_code_is_for_every_cpu(cpu):
     """Pool and launcher assemble and link for both architectures (and run on this one, in the other tests)."""
     from naiad.backends.cpu import elf, launcher_code, pool_code
+    from naiad.backends.launch import call_code
 
     target = host.profile(cpu)
     number = 62 if target.is_x86 else 183
-    names = pool_code.NAMES
-    texts = [pool_code.pool_text("x86_64" if target.is_x86 else "aarch64"), launcher_code.launcher_text(32)]
-    for text, wanted in zip(texts, (names, launcher_code.NAMES), strict=True):
+    launcher = call_code.launcher_text(launcher_code.DECLARATIONS, launcher_code.RUN, launcher_code.Word, 32)
+    texts = [pool_code.pool_text("x86_64" if target.is_x86 else "aarch64"), launcher]
+    for text, wanted in zip(texts, (pool_code.NAMES, call_code.NAMES), strict=True):
         image = elf.load(object_code(text, Machine.of(target)), resolve=lambda name: 0x7F0012345678, machine=number)
         assert set(wanted) <= set(image.symbols)
