@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from naiad.backends.constants import freeze
-from naiad.runtime.specialize import boolean, specialize
+from naiad.runtime.specialize import BY_TYPE, boolean, learn, specialize
 
 Bound: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 """The arguments in order of the parameters, a pair of `specialize` for each, and the keywords that are options."""
@@ -15,7 +15,7 @@ Bound: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 
 def make_binder(function: Any) -> Callable[..., Bound]:
     """A function of the kernel's parameters and `**options` that gives a Bound."""
-    scope: dict[str, Any] = {"specialize": specialize, "freeze": freeze, "typed": typed}
+    scope: dict[str, Any] = dict(NAMES)
     heads: list[str] = []
     pairs: list[str] = []
     names: list[str] = []
@@ -45,7 +45,7 @@ def _pair(parameter: Any) -> str:
         return f"typed({name}, {parameter.annotation_type!r}, {value}, {align})"
     if parameter.is_const or not (value and align):
         return f"specialize({name}, {parameter.is_const}, {value}, {align})"
-    return f"specialize({name})"
+    return f"(how(type({name})) or learn({name}))({name})"  # specialize(), without a call of it
 
 
 def typed(argument: Any, annotation: str, value: bool, align: bool) -> tuple[Any, Any]:
@@ -75,7 +75,11 @@ def explain_mismatch(function: Any, args: tuple[Any, ...], keywords: dict[str, A
         if parameter.name not in bound.arguments:
             continue
         try:
-            eval(_pair(parameter), {"specialize": specialize, "freeze": freeze, "typed": typed}, bound.arguments)
+            eval(_pair(parameter), dict(NAMES), bound.arguments)
         except (TypeError, OverflowError) as reason:
             return type(reason)(f"{function.__name__}: argument {parameter.name}: {reason}")
     return error
+
+
+NAMES = {"specialize": specialize, "freeze": freeze, "typed": typed, "how": BY_TYPE.get, "learn": learn}
+"""What the binders that are written mean by these."""

@@ -219,7 +219,7 @@ class DeviceCaches(dict[Any, Device]):
         active = target.backend
         if active == "cpu" and all(getattr(x, "is_cpu", True) for x in (*args, *keywords.values())):
             return self[0]
-        places = {place for x in (*args, *keywords.values()) if (place := _place(x)) is not None}
+        places = _places(args, keywords)
         kinds = {kind for kind, _ in places}
         if len(kinds) > 1:
             kinds = self._reachable(kinds, args, keywords)
@@ -262,23 +262,31 @@ class DeviceCaches(dict[Any, Device]):
 
 _scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
 _plain = frozenset(_scalars[:-2])
-_places: dict[Any, tuple[str, int]] = {}
+_tensors: set[type] = set()
+"""Types with data_ptr() and device."""
+_meanings: dict[Any, tuple[str, int]] = {}
 """What torch.device objects mean."""
 
 
-def _place(argument: Any) -> tuple[str, int] | None:
-    """The kind and index of the device that an array lies on; None for what is no array."""
-    kind = type(argument)
-    if kind in _plain:
-        return None
-    if hasattr(kind, "data_ptr") and hasattr(kind, "device") and kind is not MockTensor:
-        try:
-            return _places[argument.device]
-        except KeyError:
-            return _places.setdefault(argument.device, device_of(argument))
-        except TypeError:  # a device that cannot be hashed
-            return device_of(argument)
-    return device_of(argument) if _is_placed(argument) else None
+def _places(args: tuple[Any, ...], keywords: dict[str, Any]) -> set[tuple[str, int]]:
+    """The kinds and indices of the devices that arrays among the arguments lie on."""
+    devices, places = {}, set()
+    for x in (*args, *keywords.values()):
+        kind = type(x)
+        if kind in _plain:
+            continue
+        if kind in _tensors:
+            devices[x.device] = x
+        elif _is_placed(x):
+            places.add(device_of(x))
+            if kind.__module__.startswith("torch") and hasattr(kind, "data_ptr") and hasattr(kind, "device"):
+                _tensors.add(kind)
+    for device, x in devices.items():
+        place = _meanings.get(device)
+        if place is None:
+            place = _meanings[device] = device_of(x)
+        places.add(place)
+    return places
 
 
 def _is_placed(argument: Any) -> bool:

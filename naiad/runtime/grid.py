@@ -6,6 +6,10 @@ from typing import Any
 
 def normalize_grid(grid: Any) -> tuple[int, int, int]:
     """Three ints from an int, or from a tuple or list of 1 to 3. TypeError or ValueError for anything else."""
+    if type(grid) is tuple and 1 <= len(grid) <= 3:
+        x, y, z = (*grid, 1, 1)[:3]
+        if type(x) is type(y) is type(z) is int and x >= 0 and y >= 0 and z >= 0:
+            return x, y, z
     sizes = (grid,) if hasattr(grid, "__index__") else tuple(grid) if isinstance(grid, tuple | list) else None
     if sizes is None:
         raise TypeError(

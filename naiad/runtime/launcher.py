@@ -40,18 +40,18 @@ class GridLauncher:
             self.missed += 1
             if self.chain == MAX_CHAIN and self.missed % RENEWAL == 0:
                 self.function._launchers[self.grid], self.chain = self, 0
-            if self.chain < MAX_CHAIN and self.missed > 1:  # there may be no second call
+            if self.chain < MAX_CHAIN and self.missed > 1 and is_plain(self.function):  # there may be no second call
                 self.prepare(kernel, args, keywords)
         return kernel
 
     def prepare(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Puts a native launcher for such a call before what `kernel[grid]` gives now."""
-        from naiad.runtime.native import BACKENDS, native_launcher
-
-        function = self.function
-        if not is_plain(function) or not hasattr(kernel, "asm") or kernel.metadata.target.backend not in BACKENDS:
+        if not hasattr(kernel, "asm"):
             return
+        function = self.function
         self.chain += 1
+        from naiad.runtime.native import native_launcher
+
         before = function._launchers.get(self.grid, self)
         launcher = native_launcher(function, kernel, self.grid, args, keywords, before)
         if launcher is not None:
@@ -84,10 +84,10 @@ def is_plain(function: Any) -> bool:
     """Whether a launch of `function` is nothing but a launch: no hooks, no checks, nothing overridden."""
     settings = knobs.runtime
     return not (
-        function.pre_run_hooks
-        or function.used_global_vals
-        or settings.launch_enter_hook
+        settings.launch_enter_hook
         or settings.launch_exit_hook
+        or function.pre_run_hooks
+        or function.used_global_vals
         or settings.debug
         or "run" in vars(function)
         or not knobs.naiad.native_launch

@@ -10,10 +10,7 @@ from naiad.backends.launch.guards import Argument
 from naiad.backends.launch.record import Form
 from naiad.runtime.grid import normalize_grid
 
-__all__ = ["BACKENDS", "enable", "native_launcher"]
-
-BACKENDS = ("cpu", "cuda")
-"""Of these kernels there are native launchers."""
+__all__ = ["enable", "native_launcher"]
 
 
 def enable(on: bool) -> None:
@@ -33,11 +30,11 @@ def native_launcher(
 ) -> Callable[..., Any] | None:
     """A callable for calls like this one; None where native code has no check for an argument."""
     target = kernel.metadata.target
+    if not hasattr(kernel.run, "slots"):  # a launcher from outside of naiad
+        return None
     device = function.device_caches[target.backend]
     bound, seen, _ = device.bind(*args, **keywords)
     if any(parameter.variadic for parameter in function.params) or kernel.module is None:
-        return None
-    if not hasattr(kernel.run, "slots"):  # a launcher from outside of naiad
         return None
     places = {path: place for place, (path, _) in enumerate(kernel.run.slots)}
     indices = {name: i for i, name in enumerate(function.arg_names)}

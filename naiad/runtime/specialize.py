@@ -22,13 +22,17 @@ Specialization: TypeAlias = tuple[Any, Any]
 
 def specialize(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     """The pair for one argument. `const`: a pointer to read only; `value`, `align`: whether these are looked at."""
-    how = BY_TYPE.get(type(argument))
-    if how is None:
-        how = BY_TYPE[type(argument)] = _how(argument)
+    how = BY_TYPE.get(type(argument)) or learn(argument)
     return how(argument, const, value, align)
 
 
-def _how(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
+def learn(argument: Any) -> Callable[..., Specialization]:
+    """The function that specialises arguments of this type, from now on in BY_TYPE."""
+    how = BY_TYPE[type(argument)] = _how(argument)
+    return how
+
+
+def _how(argument: Any) -> Callable[..., Specialization]:
     """The function that specialises arguments of this type; it depends on the type alone."""
     for kind, how in _BY_BASE:
         if isinstance(argument, kind):
@@ -43,7 +47,7 @@ def _how(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
     return _how_number(argument)
 
 
-def _how_number(argument: Any) -> Callable[[Any, bool, bool, bool], Specialization]:
+def _how_number(argument: Any) -> Callable[..., Specialization]:
     """As `_how`, for numbers that are not Python's: those of numpy, symbolic integers."""
     kind = type(argument).__name__
     if kind in ("bool", "bool_"):
@@ -53,7 +57,7 @@ def _how_number(argument: Any) -> Callable[[Any, bool, bool, bool], Specializati
     return floating if "float" in kind else unsupported
 
 
-def unsupported(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+def unsupported(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     name = f"{type(argument).__module__}.{type(argument).__qualname__}".removeprefix("builtins.")
     raise TypeError(
         f"an argument of type {name} cannot be passed to a kernel. Pass a tensor or array (an object with data_ptr() "
@@ -62,15 +66,15 @@ def unsupported(argument: Any, const: bool, value: bool, align: bool) -> Special
     )
 
 
-def none(argument: None, const: bool, value: bool, align: bool) -> Specialization:
+def none(argument: None, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     return "constexpr", None
 
 
-def boolean(argument: bool, const: bool, value: bool, align: bool) -> Specialization:
+def boolean(argument: bool, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     return "i1", None
 
 
-def integer(argument: int, const: bool, value: bool, align: bool) -> Specialization:
+def integer(argument: int, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     """The smallest of i32, i64, u64 that holds the value. OverflowError past 64 bits."""
     if argument is True or argument is False:
         return "i1", None
@@ -86,48 +90,48 @@ def integer(argument: int, const: bool, value: bool, align: bool) -> Specializat
     raise OverflowError(f"integer argument {argument} does not fit in 64 bits")
 
 
-def floating(argument: float, const: bool, value: bool, align: bool) -> Specialization:
+def floating(argument: float, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     return "fp32", None
 
 
-def array(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+def array(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     seen = ("" if not align or address(argument) % 16 else "D") if value else None
     return pointer_name(argument.dtype, const), seen
 
 
-def tensor(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+def tensor(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     """As `array`, without the questions: what has data_ptr()."""
     seen = ("" if not align or argument.data_ptr() % 16 else "D") if value else None
     return pointer_name(argument.dtype, const), seen
 
 
-def function(argument: Function, const: bool, value: bool, align: bool) -> Specialization:
+def function(argument: Function, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     return "constexpr", freeze(argument)
 
 
-def constant(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+def constant(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     return "constexpr", freeze(argument)
 
 
-def sequence(argument: tuple[Any, ...], const: bool, value: bool, align: bool) -> Specialization:
+def sequence(argument: tuple[Any, ...], const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     """Element by element. The type is a tuple of the same class, so that named fields keep their names."""
     pairs = [specialize(element) for element in argument]
     make: Any = getattr(type(argument), "_make", tuple)
     return make(ty for ty, _ in pairs), make(seen for _, seen in pairs)
 
 
-def descriptor(argument: Any, const: bool, value: bool, align: bool) -> Specialization:
+def descriptor(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
     """A tensor descriptor: the element's type and the block's shape, and how reading outside pads."""
     element = pointer_name(argument.base.dtype, False)[1:]
     padding = getattr(argument, "padding", "zero")
     return f"tensordesc<{element}{[int(n) for n in argument.block_shape]}>", f"padding={padding}"
 
 
-_BY_BASE: tuple[tuple[type, Callable[[Any, bool, bool, bool], Specialization]], ...] = (
+_BY_BASE: tuple[tuple[type, Callable[..., Specialization]], ...] = (
     (bool, boolean), (int, integer), (float, floating), (tuple, sequence), (Function, function),
     (constexpr, constant), (dtype, constant),
 )  # fmt: skip
-BY_TYPE: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {
+BY_TYPE: dict[type, Callable[..., Specialization]] = {
     type(None): none, bool: boolean, int: integer, float: floating, tuple: sequence, constexpr: constant,
     dtype: constant,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A machine with two GPUs that only record: libcuda in C, and torch's tensors of the CPU, which say that they are there.
+"""A machine with two GPUs that only record: libcuda in C, and torch's tensors of the CPU, said to lie there.
 
 For tests of the launch on machines without a GPU.
 """
@@ -63,7 +63,8 @@ class FakeGPU:
         """torch's tensors of the CPU lie on the GPU, for Python and for native code."""
         monkeypatch.setattr(devices, "device_of", self.device_of)
         monkeypatch.setattr(guards, "device_of", self.device_of)
-        monkeypatch.setattr(devices, "_places", NoMemory())
+        monkeypatch.setattr(devices, "_meanings", NoMemory())
+        monkeypatch.setattr(devices, "_tensors", set())
         real = torch_tensor.torch_tensors()
         if real is not None:
             address = lambda name: ctypes.cast(self.library[name], ctypes.c_void_p).value  # noqa: E731
@@ -119,5 +120,5 @@ class FakeGPU:
 class NoMemory(dict):
     """Remembers nothing."""
 
-    def setdefault(self, key: Any, value: Any = None) -> Any:
-        return value
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass

@@ -1,4 +1,4 @@
-"""The guards of a launcher: what each argument of the next call must be, made from the arguments of one that was served."""
+"""The guards of a launcher: what each argument of the next call must be, from the arguments of one that was served."""
 
 import struct
 import sys

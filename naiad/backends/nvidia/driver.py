@@ -79,7 +79,7 @@ class NvidiaDriver(DriverBase):
         return library() is not None
 
     def get_current_device(self) -> int:
-        torch = self.torch
+        torch = self._torch or self.torch
         return 0 if torch is None else torch._cuda_getDevice()
 
     def set_current_device(self, device: int) -> None:
@@ -88,7 +88,7 @@ class NvidiaDriver(DriverBase):
         torch.cuda.set_device(device)
 
     def get_current_stream(self, device: int | None = None) -> int:
-        torch = self.torch
+        torch = self._torch or self.torch
         if torch is None:
             return 0
         return torch._cuda_getCurrentRawStream(torch._cuda_getDevice() if device is None else device)

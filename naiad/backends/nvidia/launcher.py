@@ -57,19 +57,16 @@ class NvidiaLauncher:
         """The slots."""
         return self.pack(*self.values(args))
 
-    def config(self, x: int, y: int, z: int) -> tuple[int, ...]:
-        """The first words of the CUlaunchConfig."""
-        return x * self.ctas, y, z, self.threads, 1, 1, self.shared
-
-    def prepare(self, frame: "Frame", head: tuple[int, ...], args: Sequence[Any]) -> None:
+    def prepare(self, memory: Any, x: int, y: int, z: int, stream: int, args: Sequence[Any]) -> None:
         """Writes configuration and arguments: as they are, and if one is unusual (None, too large), with care."""
+        head = (x * self.ctas, y, z, self.threads, 1, 1, self.shared, stream, *self.last)
         if self.quick is not None:
             try:
-                self.fill(frame.memory, 0, *head, *[m(args[i]) if m else args[i] for i, m in self.quick])
+                self.fill(memory, 0, *head, *[m(args[i]) if m else args[i] for i, m in self.quick])
                 return
             except (struct.error, OverflowError, AttributeError, TypeError):
                 pass
-        self.fill(frame.memory, 0, *head, *self.values(args))
+        self.fill(memory, 0, *head, *self.values(args))
 
     def __call__(
         self, x: int, y: int, z: int, stream: int, function: Any, packed: Any, metadata: Any, enter: Any, leave: Any,
@@ -84,7 +81,7 @@ class NvidiaLauncher:
         except IndexError:
             frame = Frame(len(self.parameters))
         try:
-            self.prepare(frame, (*self.config(x, y, z), stream, *self.last), args)
+            self.prepare(frame.memory, x, y, z, stream, args)
             code = self.entry(frame.config, function, frame.pointers, None)
             if code == NO_CONTEXT and not current_context():  # the first launch of a thread
                 check(cuda().cuCtxSetCurrent(ctypes.c_void_p(self.context)))
@@ -138,7 +135,8 @@ def bind(
     if code is None:
         return None
     x, y, z = (*grid, 1, 1)[:3]
-    config = struct.pack("<" + CONFIG, *launcher.config(x, y, z), 0, 0, launcher.last[1])
+    sizes = (x * launcher.ctas, y, z, launcher.threads, 1, 1, launcher.shared)
+    config = struct.pack("<" + CONFIG, *sizes, 0, 0, launcher.last[1])
     words = dict(enumerate(struct.unpack(f"<{CONFIG_BYTES // 8}Q", config), Word.CONFIG_AT)) | {
         Word.FUNCTION: function, Word.CONTEXT: current_context(), Word.STREAM: id(stream), Word.DEVICE: id(device),
     }  # fmt: skip
