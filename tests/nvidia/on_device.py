@@ -14,6 +14,7 @@ from pathlib import Path
 OUT = Path(os.environ.get("OUT", "out"))
 BENCH = Path(os.environ.get("BENCH", "shared/bench"))
 END = time.monotonic() + float(os.environ.get("SECONDS_LEFT", "450"))
+FILES = ("tests/nvidia/test_gpu.py", "tests/nvidia/test_gpu_launch.py")
 HOOK = "import naiad.compat; naiad.compat.install()"
 ROWS = [
     "vector_add",
@@ -58,7 +59,7 @@ def run(command: list[str], limit: float, **environment: str) -> tuple[int, str]
 def tests(only: str) -> None:
     """The GPU tests: all in one process, and where that dies or takes too long, each function in its own."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-m", "gpu", "-rf"]
-    code, text = run([*command, "-k", only or "test", "tests/nvidia/test_gpu.py"], 170)
+    code, text = run([*command, "-k", only or "test", *FILES], 170)
     (OUT / "tests.txt").write_text(text)
     print(text[-3000:], flush=True)
     if code in (0, 1) and "illegal memory access" not in text and "unspecified launch failure" not in text:
@@ -87,7 +88,7 @@ def collected() -> list[str]:
         "--collect-only",
         "-m",
         "gpu",
-        "tests/nvidia/test_gpu.py",
+        *FILES,
     ]
     _, text = run(command, 60)
     found = [line.split("[")[0] for line in text.splitlines() if "::" in line]
@@ -100,14 +101,17 @@ def bench(only: str) -> None:
     for name in ROWS:
         if only in name and END - time.monotonic() > 130:
             rows += measured("naiad", HOOK, name, 45)
+    if only in "launch_cost":
+        for label, hook in (("naiad", HOOK), ("triton", "")):
+            rows += measured(label, hook, "launch_cost", 45, Path("tests/nvidia/launch_cost.py"))
     rows += measured("triton", "", only, END - time.monotonic() - 5)
     (OUT / "table.txt").write_text(table(rows))
     print(table(rows), flush=True)
 
 
-def measured(label: str, hook: str, name: str, limit: float) -> list[dict]:
+def measured(label: str, hook: str, name: str, limit: float, script: Path = BENCH / "gpu.py") -> list[dict]:
     """The JSON lines of a run of the benchmark; a line with the error where there are none."""
-    command = [sys.executable, str(BENCH / "gpu.py"), label, name]
+    command = [sys.executable, str(script), label, name]
     code, text = run(command, limit, IMPL_HOOK=hook)
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     found = found or [{"label": label, "name": name, "error": f"exit {code}: {text.strip()[-300:]}"}]
