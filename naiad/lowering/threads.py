@@ -64,6 +64,9 @@ class Threads(Emitter):
         self.target, self.warps, self.axis, self.offsets, self.options = target, warps, axis, offsets, options
         self.table = Rules()  # what bodies of loops and reductions are lowered with
         self.known: dict[str, str] = {}
+        self.products: dict[
+            tuple[str, str, str], str
+        ] = {}  # (block, a, b) -> their whole product, where a target makes it
         self.prologue: list[str] = []
         self.tid = self.at_start(lambda: target.thread_id(self))
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 from naiad.analysis.allocate import allocate
 from naiad.analysis.axis import AxisInfo
 from naiad.analysis.barriers import insert_barriers
-from naiad.backends.nvidia import copies, wgmma
+from naiad.backends.nvidia import copies, products, wgmma
 from naiad.backends.nvidia.target import Nvidia
 from naiad.ir.tt.func import FuncOp
 from naiad.lowering import (
@@ -55,7 +55,7 @@ def located(rule: Rule) -> Rule:
 
 PLAIN = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shape.rules, memory.rules, shared.rules,
                  dot.rules, debug.rules, sort.rules, control.rules, reduce.rules, scan.rules,
-                 copies.rules, wgmma.rules)  # fmt: skip
+                 copies.rules, products.rules, wgmma.rules)  # fmt: skip
 RULES = Rules({name: located(rule) for name, rule in PLAIN.items()})
 
 
