@@ -55,6 +55,6 @@ int cuLaunchKernelEx(const struct config *config, void *function, void **paramet
 }
 
 /* A tensor of the CPU that says it is on GPU `fake_index`: torch's C interface for the launcher. */
-int fake_index;
-int fake_device_type(void *tensor, int *answer) { *answer = 1; return 0; }
+int fake_index, fake_type = 1;
+int fake_device_type(void *tensor, int *answer) { *answer = fake_type; return 0; }
 int fake_device_index(void *tensor, int *answer) { *answer = fake_index; return 0; }

@@ -116,6 +116,17 @@ def test_one_form_of_call_stays_native(gpu, monkeypatch):
     assert gpu.launches == 5
 
 
+def test_tensors_of_the_host_go_through_python(gpu, monkeypatch):
+    kernel, x, slow = make(), torch.zeros(128), []
+    call(kernel, x, x)
+    call(kernel, x, x)
+    monkeypatch.setattr(type(kernel), "run", lambda *a, **k: slow.append(a))
+    gpu.set("fake_type", 0, ctypes.c_int)
+    call(kernel, x, x)
+    gpu.set("fake_type", 1, ctypes.c_int)
+    assert len(slow) == 1 and gpu.launches == 2
+
+
 def test_the_current_stream_is_asked_for_at_each_launch(gpu):
     kernel, x = make(), torch.zeros(128)
     for turn in range(5):
