@@ -35,6 +35,14 @@ class GridLauncher:
         self.chain = self.missed = 0
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """What somebody who holds this calls: by now there may be native launchers."""
+        launcher = self.function._launchers.get(self.grid) if isinstance(self.grid, tuple | int) else None
+        if launcher is None or launcher is self:
+            return self.through_python(*args, **keywords)
+        return launcher(*args, **keywords)
+
+    def through_python(self, *args: Any, **keywords: Any) -> Any:
+        """Launches; what native launchers do when none of them knows the form of the call."""
         kernel = self.function.run(*args, grid=self.grid, warmup=False, **keywords)
         if kernel is not None:
             self.missed += 1
@@ -53,6 +61,7 @@ class GridLauncher:
         from naiad.runtime.native import native_launcher
 
         before = function._launchers.get(self.grid, self)
+        before = self.through_python if before is self else before
         launcher = native_launcher(function, kernel, self.grid, args, keywords, before)
         if launcher is not None:
             function._launchers[self.grid] = launcher

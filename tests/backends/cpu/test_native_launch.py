@@ -71,12 +71,23 @@ def test_launchers_follow_the_forms_in_use():
     for _ in range(2 * RENEWAL):
         kernel[(1,)](x, out, 64, 2.0, BLOCK=512)
     slow = []
-    before, GridLauncher.__call__ = GridLauncher.__call__, lambda *a, **k: slow.append(a)
+    before, GridLauncher.through_python = GridLauncher.through_python, lambda *a, **k: slow.append(a)
     try:
         kernel[(1,)](x, out, 64, 2.0, BLOCK=512)
     finally:
-        GridLauncher.__call__ = before
+        GridLauncher.through_python = before
     assert not slow
+
+
+def test_a_launcher_that_somebody_holds_becomes_native(monkeypatch):
+    kernel, x, out = make(), torch.randn(64), torch.zeros(64)
+    held = kernel[(1,)]
+    held(x, out, 64, 2.0)
+    held(x, out, 64, 2.0)
+    assert is_native(kernel, (1,))
+    monkeypatch.setattr(type(kernel), "run", lambda *a, **k: pytest.fail("through Python"))
+    held(x, out, 64, 3.0)
+    assert torch.equal(out, x * 3 + 2)
 
 
 def test_hooks_see_every_launch():
