@@ -19,9 +19,9 @@ __all__ = ["each", "literal", "rules"]
 
 rules = Rules()
 
-INTEGER = {"addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem", "remui":
-"urem",
-           "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr", "shrui": "lshr"}  # fmt: skip
+INTEGER = {"addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem",
+           "remui": "urem", "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr",
+           "shrui": "lshr"}  # fmt: skip
 INTRINSIC = {"arith.maxsi": "smax", "arith.maxui": "umax", "arith.minsi": "smin", "arith.minui": "umin",
              "arith.maxnumf": "maxnum", "arith.minnumf": "minnum", "math.floor": "floor", "math.ceil": "ceil",
              "math.trunc": "trunc", "math.roundeven": "roundeven", "math.absf": "fabs", "math.copysign": "copysign",
@@ -30,8 +30,7 @@ CONTRACTED = {"arith.addf": "fadd", "arith.subf": "fsub", "arith.mulf": "fmul"}
 CASTS = {"arith.extsi": "sext", "arith.extui": "zext", "arith.trunci": "trunc", "tt.int_to_ptr": "inttoptr",
          "tt.ptr_to_int": "ptrtoint"}  # fmt: skip
 APPROXIMATE = ("exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt", "erf", "log10", "log1p",
-"expm1",
-               "sinh", "cosh", "asin", "acos", "atan", "cbrt")  # fmt: skip
+               "expm1", "sinh", "cosh", "asin", "acos", "atan", "cbrt")  # fmt: skip
 
 
 def each(op: Operation, e: Threads, write: Callable[..., str]) -> str | list[list[str]]:

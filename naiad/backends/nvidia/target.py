@@ -154,9 +154,8 @@ class Nvidia:
         return mma.multiply(op, e)
 
 
-ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and", "or":
-"or",
-           "xor": "xor", "exch": "exch"}  # fmt: skip
+ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and",
+           "or": "or", "xor": "xor", "exch": "exch"}  # fmt: skip
 
 
 def add_bfloat(e: Threads, ptr: str, value: str, mask: str | None) -> str:
