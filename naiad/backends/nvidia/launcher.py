@@ -38,7 +38,7 @@ class NvidiaLauncher:
         self.pack = struct.Struct("<" + codes).pack
         self.fill = struct.Struct(f"<{CONFIG}{codes}").pack_into
         plain = all(len(p.path) == 1 for p in self.parameters)
-        self.quick = [(p.path[0], p.method) for p in self.parameters] if plain else None
+        self.quick = [(int(p.path[0]), p.method) for p in self.parameters] if plain else None
         self.threads, self.shared = 32 * metadata.num_warps, metadata.shared
         self.attributes = b"".join(attributes(metadata))
         self.ctas = getattr(metadata, "num_ctas", 1)
