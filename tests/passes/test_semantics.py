@@ -1,9 +1,11 @@
 """Passes keep what a program computes: the same memory and results before and after, run op by op on numpy."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from naiad.ir.check import check
 from naiad.ir.text import parse, print_module
@@ -37,15 +39,20 @@ def inputs(name: str) -> list[list]:
     return many[name]
 
 
-def run(text: str, arguments: list, spec: str = "") -> tuple[np.ndarray, list]:
+@cache
+def passed(text: str, spec: str) -> ModuleOp:
+    """The program after the passes, each of which leaves a valid one; printed and read again."""
     module = parse(text)
     for p in passes_of(spec):
         p.apply(None, module)
         check(module, "ttir")
-    again = parse(print_module(module, locations=True))
+    return parse(print_module(module, locations=True))
+
+
+def run(text: str, arguments: list, spec: str = "") -> tuple[np.ndarray, list]:
     heap = Heap()
     given = [heap.put(a) if isinstance(a, np.ndarray) else a for a in arguments]
-    results = Machine(again, heap, program=(1, 0, 0)).call("kernel", *given)
+    results = Machine(passed(text, spec), heap, program=(1, 0, 0)).call("kernel", *given)
     return heap.data, results
 
 
