@@ -25,13 +25,13 @@ def make_binder(function: Any) -> Callable[..., Bound]:
             heads.append("*")
         head = f"*{name}" if parameter.variadic else name
         if parameter.has_default:
-            scope[f"default_{name}"] = parameter.default
-            head += f"=default_{name}"
+            scope[f"_naiad_default_{name}"] = parameter.default
+            head += f"=_naiad_default_{name}"
         heads.append(head)
         names.append(f"{name},")
         pairs.append(_pair(parameter) + ",")
-    text = f"def {function.__name__}({', '.join([*heads, '**_options'])}):\n"
-    exec(f"{text} return ({''.join(names)}), ({''.join(pairs)}), _options", scope)
+    text = f"def {function.__name__}({', '.join([*heads, '**_naiad_options'])}):\n"
+    exec(f"{text} return ({''.join(names)}), ({''.join(pairs)}), _naiad_options", scope)
     return scope[function.__name__]
 
 
@@ -39,13 +39,13 @@ def _pair(parameter: Any) -> str:
     """The expression that specialises one parameter."""
     name = parameter.name
     if parameter.is_constexpr:
-        return f"('constexpr', freeze({name}))"
+        return f"('constexpr', _naiad_freeze({name}))"
     value, align = not parameter.do_not_specialize, not parameter.do_not_specialize_on_alignment
     if parameter.annotation_type:
-        return f"typed({name}, {parameter.annotation_type!r}, {value}, {align})"
+        return f"_naiad_typed({name}, {parameter.annotation_type!r}, {value}, {align})"
     if parameter.is_const or not (value and align):
-        return f"specialize({name}, {parameter.is_const}, {value}, {align})"
-    return f"(how(type({name})) or learn({name}))({name})"  # specialize(), without a call of it
+        return f"_naiad_specialize({name}, {parameter.is_const}, {value}, {align})"
+    return f"(_naiad_how(_naiad_type({name})) or _naiad_learn({name}))({name})"  # specialize(), without a call of it
 
 
 def typed(argument: Any, annotation: str, value: bool, align: bool) -> tuple[Any, Any]:
@@ -81,5 +81,6 @@ def explain_mismatch(function: Any, args: tuple[Any, ...], keywords: dict[str, A
     return error
 
 
-NAMES = {"specialize": specialize, "freeze": freeze, "typed": typed, "how": BY_TYPE.get, "learn": learn}
-"""What the binders that are written mean by these."""
+NAMES = {"_naiad_specialize": specialize, "_naiad_freeze": freeze, "_naiad_typed": typed, "_naiad_how": BY_TYPE.get,
+         "_naiad_learn": learn, "_naiad_type": type}  # fmt: skip
+"""What the binders that are written mean by these names, which no parameter of a kernel has (`type` one may)."""

@@ -393,3 +393,17 @@ def test_recompile_reasons(capsys):
     kernel[(1,)](np.zeros(1, "i4"), 2.5)
     text = capsys.readouterr().err
     assert "compiled for the first time" in text and "value was ('i32', ''), is ('fp32', None)" in text
+
+
+@naiad.jit
+def curious_names(out, type, how, specialize, learn, freeze: tl.constexpr, typed=3, id=4):
+    tl.store(out, type + how * 10 + specialize * 100 + learn * 1000 + freeze * 10000 + typed * 100000 + id * 1000000)
+
+
+def test_parameters_named_as_anything():
+    """Names that the binder written for a kernel could want for itself."""
+    out = np.zeros(1, np.int64)
+    curious_names[(1,)](out, 7, 5, 2, 8, 6)
+    assert out[0] == 4368257
+    curious_names[(1,)](out, 7, 5, 2, 8, freeze=6, typed=9)
+    assert out[0] == 4968257
