@@ -39,8 +39,9 @@ def attention_kernel(
 def attention(q, k, v, out, scale):
     """out = softmax(q k^T * scale) v per head; arrays (heads, length, depth), contiguous, depth a power of two."""
     heads, n_ctx, depth = q.shape
-    grid = (triton.cdiv(n_ctx, 64), heads)
-    attention_kernel[grid](q, k, v, out, scale, n_ctx, D=depth, BLOCK_M=64, BLOCK_N=64)
+    block = 128 if getattr(getattr(q, "device", "cpu"), "type", "cpu") == "cpu" else 64
+    grid = (triton.cdiv(n_ctx, block), heads)
+    attention_kernel[grid](q, k, v, out, scale, n_ctx, D=depth, BLOCK_M=block, BLOCK_N=block)
     return out
 
 

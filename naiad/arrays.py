@@ -44,7 +44,7 @@ def _on(values: np.ndarray, dtype: str, device: str) -> Any:
         if device != "cpu":
             raise ValueError(f"arrays on {device!r} need torch, and torch is not installed")
         return values.astype(_numpy_dtype(dtype))
-    return torch.from_numpy(values).to(getattr(torch, dtype)).to(device)
+    return torch.tensor(values, dtype=getattr(torch, dtype), device=device)  # in torch's memory, aligned as it does it
 
 
 def to_float64(array: Any) -> np.ndarray:

@@ -12,11 +12,14 @@ from naiad.backends.cpu.tiles.lanes import Affine, Uniform, Vector, as_vector
 from naiad.backends.cpu.tiles.matrices import At, Matrix, Place, batch_offset, convert, in_buffer, rows
 from naiad.backends.cpu.tiles.memory import store_lanes
 from naiad.backends.cpu.tiles.nest import Shape, plan_nest, walk
+from naiad.backends.cpu.tiles.prefetch import prefetch_row
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.ir import ttc
 from naiad.ir.base import bits, element, int_attr, shape
 from naiad.ir.types import pointer
 
+AHEAD = 16
+"""Rows of B between the one that is packed and the one that is asked for: far apart in memory, they come slowly."""
 VECTORS = 8
 """Registers' worth of a row of B that are packed together."""
 
@@ -112,6 +115,8 @@ def _pack_row(
         column = w.add(start, w.index(v * count))
         here = along(w, column) if count > 1 else Uniform(column)
         parts = [tiles.at(b, (*uniform(*at, w.add(first, w.index(i))), here), count) for i in range(plan.pack)]
+        for i in range(0 if tiles.rare else plan.pack):
+            prefetch_row(tiles, b, (*uniform(*at, w.add(first, w.index(AHEAD + i))), here), count)
         vectors = [as_vector(w, convert(tiles, p, plan.b_type, count), count) for p in parts]
         store_interleaved(tiles, w.move(base, w.add(place, w.index(v * count * plan.pack))), vectors, count)
 

@@ -9,6 +9,7 @@ from math import prod
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
+from naiad.backends.cpu.tiles.index import Index
 from naiad.backends.cpu.tiles.lanes import Affine, Lanes
 from naiad.backends.cpu.tiles.plan import is_virtual
 from naiad.backends.cpu.tiles.tiles import Tiles
@@ -22,26 +23,52 @@ SMALLEST, LARGEST = 2048, 128 << 10
 
 
 def prefetch_next(tiles: Tiles, load: Operation, ptrs: Lanes, count: int) -> None:
-    """Beside a load of lanes: asks for the line that the next program loads at this place, where all that applies."""
-    w = tiles.w
-    if not isinstance(ptrs, Affine) or w.constants.get(ptrs.step) != 1 or not tiles.target.is_x86:
+    """Beside a load of lanes: asks for what the next program loads here, if this is the second nest that reads it."""
+    if not _is_fetchable(tiles, load, ptrs, count):
         return
-    size = bits(element(pointee_of(load.operands[0].type))) // 8
-    if not size or count * size < LINE or not SMALLEST <= prod(shape(load.operands[0].type)) * size <= LARGEST:
-        return
-    if not _is_second_nest(tiles, load) or (step := program_step(tiles, load.operands[0])) is None:
-        return
-    w.effect(ttc.PrefetchOp(w.move(ptrs.base, step), location=load.location))
-
-
-def _is_second_nest(tiles: Tiles, load: Operation) -> bool:
-    """Whether the nest being written is the second that reads the load, outside of loops."""
-    if load.parent_op() is None or load.parent_op().name != "tt.func":
-        return False
     nests = tiles.nests.setdefault(load, [])
     if not nests or nests[-1] != tiles.w.nests:
         nests.append(tiles.w.nests)
-    return len(nests) == 2
+    if len(nests) == 2:
+        _fetch(tiles, load, ptrs)
+
+
+def prefetch_beside(tiles: Tiles, index: Index, sizes: tuple[int, ...], count: int) -> None:
+    """Beside a store of lanes: the same for tiles that one nest has read, and this one does not."""
+    for load, nests in tiles.nests.items():
+        if shape(load.operands[0].type) == sizes and len(nests) == 1 and nests[0] != tiles.w.nests:
+            ptrs = tiles.at(load.operands[0], index, count)
+            if _is_fetchable(tiles, load, ptrs, count):
+                _fetch(tiles, load, ptrs)
+
+
+def _is_fetchable(tiles: Tiles, load: Operation, ptrs: Lanes, count: int) -> bool:
+    """Whether whole lines of a tile of moderate size are read outside of loops, in a row."""
+    around = load.parent_op()
+    if around is None or around.name != "tt.func" or not is_run(tiles, ptrs):
+        return False
+    size = bits(element(pointee_of(load.operands[0].type))) // 8
+    return count * size >= LINE and SMALLEST <= prod(shape(load.operands[0].type)) * size <= LARGEST
+
+
+def is_run(tiles: Tiles, ptrs: Lanes) -> bool:
+    """Whether the pointers follow each other, on a CPU where asking for a line is an instruction."""
+    return isinstance(ptrs, Affine) and tiles.w.constants.get(ptrs.step) == 1 and tiles.target.is_x86
+
+
+def _fetch(tiles: Tiles, load: Operation, ptrs: Lanes) -> None:
+    if isinstance(ptrs, Affine) and (step := program_step(tiles, load.operands[0])) is not None:
+        tiles.w.effect(ttc.PrefetchOp(tiles.w.move(ptrs.base, step), location=load.location))
+
+
+def prefetch_row(tiles: Tiles, tile: SSAValue, index: Index, count: int) -> None:
+    """Asks for the lanes at `index` of a tile that is loaded as it is read; an index past its end does no harm."""
+    load = tile.owner
+    if tile in tiles.buffers or not isinstance(load, Operation) or load.name != "tt.load":
+        return
+    ptrs = tiles.at(load.operands[0], index, count)
+    if isinstance(ptrs, Affine) and is_run(tiles, ptrs):
+        tiles.w.effect(ttc.PrefetchOp(ptrs.base, location=load.location))
 
 
 def program_step(tiles: Tiles, pointers: SSAValue) -> SSAValue | None:

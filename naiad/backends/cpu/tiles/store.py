@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from naiad.backends.cpu.tiles.index import Index
 from naiad.backends.cpu.tiles.memory import store_lanes
 from naiad.backends.cpu.tiles.nest import plan_nest, unroll_for, walk, walk_lanes, walk_rows
+from naiad.backends.cpu.tiles.prefetch import prefetch_beside
 from naiad.backends.cpu.tiles.stream import can_stream, streaming
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
 from naiad.ir.base import shape
@@ -28,6 +29,7 @@ def lower_stores(tiles: Tiles, stores: Sequence[Operation]) -> None:
             tiles.w.location = store.location
             guard = mask[0] if mask and store.operands[2] not in tiles.full else None
             store_lanes(tiles.w, ptr, value, guard, count, stream)
+        prefetch_beside(tiles, index, sizes, count)
 
     unroll = unroll_for(tiles, *values)
     if not can_stream(tiles, stores, plan):
