@@ -4,6 +4,11 @@ import ctypes
 from typing import Any
 
 
+def array_of(argument: Any) -> Any:
+    """The array behind a tensor descriptor; any other argument is itself."""
+    return argument.base if hasattr(argument, "block_shape") else argument
+
+
 def is_array(argument: Any) -> bool:
     """Whether `argument` can be a pointer: data_ptr() and dtype, an array interface, or dlpack."""
     if not hasattr(argument, "dtype"):
@@ -30,7 +35,8 @@ def address(argument: Any) -> int:
 
 
 def device_of(argument: Any) -> tuple[str, int]:
-    """The kind of device that an array lives on (cpu, cuda, ...) and its index."""
+    """The kind of device that an array, or what a descriptor describes, lives on (cpu, cuda, ...) and its index."""
+    argument = array_of(argument)
     if (device := getattr(argument, "device", None)) is not None:
         if isinstance(kind := getattr(device, "type", None), str):
             return kind, device.index or 0

@@ -1,7 +1,7 @@
 """One kernel on one device: binding arguments, specialising, the kernels compiled so far, and launching."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import naiad.backends.cpu.compiler
@@ -9,7 +9,7 @@ import naiad.backends.cpu.device
 import naiad.runtime.native  # noqa: F401  (with the decorator, not with the first launches)
 from naiad import knobs
 from naiad.backends import backends, find
-from naiad.backends.arguments import device_of, is_array
+from naiad.backends.arguments import array_of, device_of, is_array
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver, driver_for
 from naiad.compiler.compiler import ASTSource, compile, get_cache_key
@@ -23,8 +23,8 @@ from naiad.runtime.mock import MockTensor
 # Keywords of a launch that only GPUs give a meaning: every backend takes them.
 LAUNCH_OPTIONS = frozenset(
     ("debug", "num_warps", "num_ctas", "num_stages", "maxnreg", "launch_cooperative_grid", "launch_pdl", "extern_libs",
-     "enable_fp_fusion", "ir_override", "sanitize_overflow", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
-     "schedule_hint", "num_buffers_warp_spec", "num_consumer_groups", "instrumentation_mode", "arch")
+     "enable_fp_fusion", "enable_reflect_ftz", "ir_override", "sanitize_overflow", "waves_per_eu",
+     "matrix_instr_nonkdim", "kpack", "schedule_hint", "num_buffers_warp_spec", "num_consumer_groups", "instrumentation_mode", "arch")
 )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ class DeviceCaches(dict[Any, Device]):
         current = driver.active
         target = current.get_current_target()
         active = target.backend
-        if active == "cpu" and all(getattr(x, "is_cpu", True) for x in (*args, *keywords.values())):
+        if active == "cpu" and all(getattr(x, "is_cpu", not isinstance(x, tuple)) for x in (*args, *keywords.values())):
             return self[0]
         places = _places(args, keywords)
         kinds = {kind for kind, _ in places}
@@ -250,8 +250,8 @@ class DeviceCaches(dict[Any, Device]):
     def _reachable(self, kinds: set[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> set[str]:
         """The one device from which all the arrays can be read: that of a GPU, if those of the host are pinned."""
         named = {**dict(zip(self.function.arg_names, args, strict=False)), **keywords}
-        host = {name for name, x in named.items() if _is_placed(x) and device_of(x)[0] == "cpu"}
-        loose = sorted(name for name in host if not _is_pinned(named[name]))
+        host = ((name, x) for name, argument in named.items() for x in _arrays(argument) if device_of(x)[0] == "cpu")
+        loose = sorted({name for name, x in host if not _is_pinned(x)})
         if len(kinds - {"cpu"}) == 1 and not loose:
             return kinds - {"cpu"}
         raise ValueError(
@@ -261,7 +261,7 @@ class DeviceCaches(dict[Any, Device]):
 
 
 _scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
-_plain = frozenset(_scalars[:-2])
+_plain = frozenset({*_scalars[:-2]} - {tuple})
 _tensors: set[type] = set()
 """Types with data_ptr() and device."""
 _meanings: dict[Any, tuple[str, int]] = {}
@@ -277,8 +277,8 @@ def _places(args: tuple[Any, ...], keywords: dict[str, Any]) -> set[tuple[str, i
             continue
         if kind in _tensors:
             devices[x.device] = x
-        elif _is_placed(x):
-            places.add(device_of(x))
+        else:
+            places.update(map(device_of, _arrays(x)))
             if kind.__module__.startswith("torch") and hasattr(kind, "data_ptr") and hasattr(kind, "device"):
                 _tensors.add(kind)
     for device, x in devices.items():
@@ -289,9 +289,13 @@ def _places(args: tuple[Any, ...], keywords: dict[str, Any]) -> set[tuple[str, i
     return places
 
 
-def _is_placed(argument: Any) -> bool:
-    """Whether the argument is an array, which lies somewhere."""
-    return not isinstance(argument, _scalars) and is_array(getattr(argument, "base", argument))
+def _arrays(argument: Any) -> Iterator[Any]:
+    """The arrays of an argument, which lie somewhere: itself, that of a descriptor, those in a tuple."""
+    if isinstance(argument, tuple):
+        for part in argument:
+            yield from _arrays(part)
+    elif not isinstance(argument, _scalars) and is_array(held := array_of(argument)):
+        yield held
 
 
 def _is_pinned(argument: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from naiad.backends.arguments import device_of
 from naiad.backends.driver import driver as drivers
 from naiad.backends.launch import guards, record, torch_tensor
 from naiad.backends.nvidia import driver, launcher, libcuda
@@ -74,7 +75,8 @@ class FakeGPU:
                 monkeypatch.setattr(module, "torch_tensors", lambda: mine)
 
     def device_of(self, argument: Any) -> tuple[str, int]:
-        return "cuda", self.place
+        """Tensors lie on the GPU; where all else lies is what the real one says."""
+        return ("cuda", self.place) if hasattr(argument, "data_ptr") else device_of(argument)
 
     def stream(self, device: int) -> int:
         self.asked.append(device)

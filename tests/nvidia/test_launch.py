@@ -4,14 +4,17 @@ import ctypes
 import struct
 import threading
 
+import numpy as np
 import pytest
 
 import naiad
 import naiad.language as tl
 from naiad import knobs
+from naiad.backends.arguments import device_of
 from naiad.backends.cpu.system import has_native_launcher
 from naiad.backends.nvidia.launcher import attributes
 from naiad.backends.nvidia.libcuda import CudaError
+from naiad.tools.tensor_descriptor import TensorDescriptor
 
 from .fake_gpu import STREAM, FakeGPU, build
 
@@ -286,3 +289,47 @@ def test_tuples_pointers_of_none_and_keywords(gpu):
         plain[(1,)](None, out, n=3)
         assert gpu.slots(2)[0] == out.data_ptr() and gpu.slots(2)[1] & 0xFFFFFFFF == 3
     assert is_native(plain, (1,))
+
+
+@naiad.jit
+def copy_block(source, target):
+    target.store([0, 0], source.load([0, 0]))
+
+
+@naiad.jit
+def copy_pair(pair):
+    tl.store(pair[1], tl.load(pair[0]))
+
+
+def test_descriptors_and_tuples_lie_where_their_tensors_do(gpu):
+    """A kernel of the CPU that was given addresses of a GPU would end the process."""
+    x, y = torch.ones(16, 32), torch.zeros(16, 32)
+    described = [TensorDescriptor.from_tensor(t, [16, 32]) for t in (x, y)]
+    for turn in range(3):
+        gpu.set("fake_parameters", 10)
+        handle = copy_block[(1,)](*described)
+        assert handle.metadata.target.backend == "cuda"
+        assert low(gpu.slots(10), (8, 4, 4, 8, 8) * 2) == [x.data_ptr(), 16, 32, 32, 1, y.data_ptr(), 16, 32, 32, 1]
+        gpu.set("fake_parameters", 2)
+        assert copy_pair[(1,)]((x, y)).metadata.target.backend == "cuda"
+        assert gpu.slots(2) == [x.data_ptr(), y.data_ptr()] and gpu.launches == 2 * turn + 2
+    gpu.move(1)
+    for launch in (lambda: copy_block[(1,)](*described), lambda: copy_pair[(1,)]((x, y))):
+        with pytest.raises(ValueError, match="lie on cuda:1"):
+            launch()
+
+
+@pytest.mark.parametrize("on_gpu", ["descriptor", "tuple"])
+def test_arrays_of_two_devices_are_refused_wherever_they_are(gpu, on_gpu):
+    x, host = torch.ones(16, 32), np.zeros((16, 32), np.float32)
+    with pytest.raises(ValueError, match="cannot be accessed"):
+        if on_gpu == "descriptor":
+            copy_block[(1,)](TensorDescriptor.from_tensor(x, [16, 32]), TensorDescriptor.from_tensor(host, [16, 32]))
+        else:
+            copy_pair[(1,)]((x, host))
+    assert gpu.launches == 0
+
+
+def test_devices_of_descriptors_are_those_of_their_tensors():
+    for device in ("cpu", "meta"):
+        assert device_of(TensorDescriptor.from_tensor(torch.zeros(4, 8, device=device), [4, 8]))[0] == device
