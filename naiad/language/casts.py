@@ -61,6 +61,9 @@ def bitcast_to(value: tensor, type: dtype) -> tensor:
         )
     if source.is_int() and target.is_int():
         return _retype(value, target)
+    for element in (source, target):
+        if element.is_fp8():
+            _check_fp8(element)
     return _emit("tt.bitcast", value, target)
 
 

@@ -122,18 +122,17 @@ class Network:
             self.registers = [self.e.op(f"xor {self.keys.type} {r}, {mask}") for r in self.registers]
 
     def compare(self, bit: int) -> None:
-        name, i = self.holder(bit)
-        if name == "warp":
+        if self.holder(bit)[0] == "warp":
             self.go_to(
                 arranged(self.layout, self.axis, range(bit - (len(self.registers) - 1).bit_length() + 1, bit + 1))
             )
-            name, i = self.holder(bit)
+        if self.holder(bit)[0] == "warp":  # no register counts along the axis: a lane takes the place of the warp
+            self.go_to(exchanged(self.layout, self.column(bit), "lane", bit % self.layout.ins.width["lane"]))
+        name, i = self.holder(bit)
         if name == "register":
             self.in_registers(i)
-        elif name == "lane":
-            self.in_lanes(i)
         else:
-            raise NotImplementedError("a sort of a tile with fewer elements than threads")
+            self.in_lanes(i)
 
     def in_registers(self, i: int) -> None:
         e, t = self.e, self.keys.type
@@ -175,6 +174,14 @@ def arranged(layout: LinearLayout, axis: int, wanted: range) -> LinearLayout:
         if at is not None and at not in slots and free:
             slot = free.pop(0)
             columns[slot], columns[at] = columns[at], columns[slot]
+    return LinearLayout(layout.ins, layout.outs, tuple(columns))
+
+
+def exchanged(layout: LinearLayout, column: int, name: str, i: int) -> LinearLayout:
+    """The layout in which bit `i` of input `name` counts `column`, and what counted it takes the place of that bit."""
+    columns, slot = list(layout.columns), layout.ins.shift[name] + i
+    at = columns.index(column)
+    columns[slot], columns[at] = columns[at], columns[slot]
     return LinearLayout(layout.ins, layout.outs, tuple(columns))
 
 

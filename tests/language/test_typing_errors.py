@@ -171,6 +171,8 @@ def test_unsupported_fp8(r):
     r.options.supported_fp8_dtypes = ("fp8e5",)
     with pytest.raises(ValueError, match="type fp8e4nv not supported in this architecture"):
         tile(r, tl.float32, 4).to(tl.float8e4nv)
+    with pytest.raises(ValueError, match="type fp8e5b16 not supported in this architecture"):
+        tile(r, tl.uint8, 4).to(tl.float8e5b16, bitcast=True)
 
 
 def test_where_warns_about_a_condition_that_is_no_bool(r):

@@ -139,7 +139,7 @@ def test_dropout() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float16, np.int64, np.uint8])
-@pytest.mark.parametrize(("block", "warps"), [(512, 4), (64, 1), (1024, 8)])
+@pytest.mark.parametrize(("block", "warps"), [(512, 4), (64, 1), (1024, 8), (64, 4), (16, 8)])
 @pytest.mark.parametrize("descending", [False, True])
 def test_sort(dtype: type, block: int, warps: int, descending: bool) -> None:
     x, o = (50 * normal(2, block)).astype(dtype), poisoned(2, block, dtype=dtype)

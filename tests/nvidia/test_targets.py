@@ -73,5 +73,17 @@ def test_loads_of_a_matmul_are_copied_ahead() -> None:
     assert "cp.async.cg.shared.global" in ptx and "cp.async.wait_group 1" in ptx
 
 
+def test_atomics_are_spelt_as_peers_spell_them() -> None:
+    ptx = ptx_of("atomics", 90)
+    assert "atom.global.gpu.acq_rel.add.f32" in ptx
+
+
+@pytest.mark.parametrize("flush", [True, False])
+def test_exp2_of_small_numbers_is_flushed_if_that_is_asked_for(flush: bool) -> None:
+    arguments, constants = {"x_ptr": FLOAT, "o_ptr": FLOAT, "n": 16}, {"NAME": "exp2", "BLOCK": 128}
+    ptx = compiled(K.unary, arguments, constants, 90, enable_reflect_ftz=flush).asm["ptx"]
+    assert ("ex2.approx.ftz.f32" in ptx) == flush and ("ex2.approx.f32" in ptx) != flush
+
+
 def test_lines_of_the_kernel_are_in_the_ptx() -> None:
     assert re.search(r"\.loc\s+1 \d+", ptx_of("vector_add", 80)) and "kernels.py" in ptx_of("vector_add", 80)

@@ -21,6 +21,7 @@ class NvidiaOptions:
     debug: bool = False
     sanitize_overflow: bool = False
     enable_fp_fusion: bool = True
+    enable_reflect_ftz: bool = True
     launch_cooperative_grid: bool = False
     launch_pdl: bool = False
     max_num_imprecise_acc_default: int = 0

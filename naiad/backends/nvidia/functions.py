@@ -105,13 +105,15 @@ def polynomial(e: Threads, x: str, coefficients: tuple[float, ...]) -> str:
 
 @function("exp2")
 def exp2(e: Threads, x: str) -> str:
-    return approximate(e, "ex2.approx.f32", x)
+    """In one instruction if numbers below the least normal one may be taken for 0."""
+    flush = ".ftz" if getattr(e.options, "enable_reflect_ftz", True) else ""
+    return approximate(e, f"ex2.approx{flush}.f32", x)
 
 
 @function("exp")
 def exp(e: Threads, x: str) -> str:
     """2 ** (x / log 2), as Triton computes it: the error grows with |x|."""
-    return exp2(e, times(e, x, 1.4426950408889634))
+    return approximate(e, "ex2.approx.f32", times(e, x, 1.4426950408889634))
 
 
 @function("sqrt")

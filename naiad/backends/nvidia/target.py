@@ -111,7 +111,7 @@ class Nvidia:
             return add_bfloat(e, ptr, value, mask)
         word, suffix = ATOMICS[kind], atomic_type(kind, type)
         bits = e.to_bits(value, type)
-        text = f"atom.{sem}.{scope}.global.{word}.{suffix} $0, [ $1 ], $2;"
+        text = f"atom.global.{scope}.{sem}.{word}.{suffix} $0, [ $1 ], $2;"
         constraints, arguments = f"={LETTER[n]},l,{LETTER[n]}", [f"{GLOBAL} {ptr}", f"i{n} {bits}"]
         if mask is not None:
             text, constraints = f"@$3 {text}", f"{constraints},b,0"
@@ -122,7 +122,7 @@ class Nvidia:
     def compare_swap(self, e: Threads, ptr: str, expected: str, value: str, bits: int, mask: str | None, sem: str,
                      scope: str) -> str:  # fmt: skip
         letter, kind = LETTER[bits], f"i{bits}"
-        text = f"atom.{sem}.{scope}.global.cas.b{bits} $0, [ $1 ], $2, $3;"
+        text = f"atom.global.{sem}.{scope}.cas.b{bits} $0, [ $1 ], $2, $3;"
         constraints = f"={letter},l,{letter},{letter}"
         arguments = [f"{GLOBAL} {ptr}", f"{kind} {expected}", f"{kind} {value}"]
         if mask is not None:
