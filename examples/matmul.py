@@ -46,16 +46,16 @@ def matmul_kernel(
 def blocks(a, K):
     """Tile sizes: on a GPU what shared memory holds, on a CPU what the second cache holds."""
     if getattr(getattr(a, "device", "cpu"), "type", "cpu") != "cpu":
-        return {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32 if a.dtype.itemsize == 4 else 64}
-    deep = 512 if a.dtype.itemsize == 4 else 256
-    return {"BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": min(deep, max(16, triton.next_power_of_2(K)))}
+        return {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32 if a.dtype.itemsize == 4 else 64, "GROUP_M": 8}
+    deep, group = (512, 8) if a.dtype.itemsize == 4 else (256, 1)
+    return {"BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": min(deep, max(16, triton.next_power_of_2(K))), "GROUP_M": group}
 
 
 def matmul(a, b, out):
     """out = a @ b, two-dimensional contiguous arrays."""
     (M, K), N = a.shape, b.shape[1]
     grid = lambda meta: (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)  # noqa: E731
-    matmul_kernel[grid](a, b, out, M, N, K, K, 1, N, 1, N, 1, **blocks(a, K), GROUP_M=8)
+    matmul_kernel[grid](a, b, out, M, N, K, K, 1, N, 1, N, 1, **blocks(a, K))
     return out
 
 

@@ -19,12 +19,21 @@ class Backend:
     compiler: type[BaseBackend]
     driver: type[DriverBase]
 
+    def is_active(self) -> bool:
+        """Whether this machine has such a device."""
+        return self.driver.is_active()
+
 
 class InTree:
     """A Backend of naiad's own: each half is imported when it is asked for."""
 
-    def __init__(self, compiler: str, driver: str) -> None:
+    def __init__(self, compiler: str, driver: str, device: str = "") -> None:
         self._paths = compiler, driver
+        self._device = device
+
+    def is_active(self) -> bool:
+        """Whether this machine has such a device; a backend whose device is missing is not imported to say so."""
+        return (not self._device or _named(self._device)() is not None) and self.driver.is_active()
 
     @cached_property
     def compiler(self) -> type[BaseBackend]:
@@ -35,9 +44,13 @@ class InTree:
         return _named(self._paths[1])
 
 
-# name -> ("module:class" of the compiler, of the driver); a GPU stands before the CPU.
+# name -> ("module:class" of the compiler, of the driver, what gives None without a device); a GPU before the CPU.
 IN_TREE = {
-    "nvidia": ("naiad.backends.nvidia.compiler:NvidiaBackend", "naiad.backends.nvidia.driver:NvidiaDriver"),
+    "nvidia": (
+        "naiad.backends.nvidia.compiler:NvidiaBackend",
+        "naiad.backends.nvidia.driver:NvidiaDriver",
+        "naiad.backends.nvidia.libcuda:library",
+    ),
     "cpu": ("naiad.backends.cpu.compiler:CPUBackend", "naiad.backends.cpu.device:CPUDriver"),
 }
 

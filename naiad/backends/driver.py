@@ -96,7 +96,7 @@ class DriverConfig:
         if self._default is None:
             from naiad.backends import backends
 
-            found = next((backend.driver for backend in backends.values() if backend.driver.is_active()), None)
+            found = next((backend.driver for backend in backends.values() if backend.is_active()), None)
             if found is None:
                 raise RuntimeError("0 active drivers ([]). There should only be one.")
             self._default = found()
