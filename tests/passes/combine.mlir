@@ -106,3 +106,40 @@ tt.func @ranges() -> (tensor<8xi1>, tensor<8xi1>) {
   %b = arith.cmpi slt, %r, %f : tensor<8xi32>
   tt.return %a, %b : tensor<8xi1>, tensor<8xi1>
 }
+
+// -----
+// A sum of products is a product of matrices, where each factor is repeated along one dimension alone.
+
+// CHECK-LABEL: tt.func @sum_of_products
+tt.func @sum_of_products(%a: tensor<16x8xf32>, %b: tensor<8x4xf32>) -> tensor<16x4xf32> {
+  // CHECK: %[[Z:.*]] = arith.constant dense<0.000000e+00> : tensor<16x4xf32>
+  // CHECK-NEXT: %[[D:.*]] = tt.dot %a, %b, %[[Z]] : tensor<16x8xf32> * tensor<8x4xf32> -> tensor<16x4xf32>
+  // CHECK-NEXT: tt.return %[[D]]
+  %x = tt.expand_dims %a {axis = 2 : i32} : tensor<16x8xf32> -> tensor<16x8x1xf32>
+  %y = tt.expand_dims %b {axis = 0 : i32} : tensor<8x4xf32> -> tensor<1x8x4xf32>
+  %u = tt.broadcast %x : tensor<16x8x1xf32> -> tensor<16x8x4xf32>
+  %v = tt.broadcast %y : tensor<1x8x4xf32> -> tensor<16x8x4xf32>
+  %p = arith.mulf %u, %v : tensor<16x8x4xf32>
+  %s = "tt.reduce"(%p) <{axis = 1 : i32}> ({
+  ^bb0(%l: f32, %r: f32):
+    %t = arith.addf %l, %r : f32
+    tt.reduce.return %t : f32
+  }) : (tensor<16x8x4xf32>) -> tensor<16x4xf32>
+  tt.return %s : tensor<16x4xf32>
+}
+
+// CHECK-LABEL: tt.func @sum_of_outer_products
+tt.func @sum_of_outer_products(%a: tensor<16x1xf32>, %b: tensor<8x4xf32>) -> tensor<16x4xf32> {
+  // CHECK-NOT: tt.dot
+  %x = tt.expand_dims %a {axis = 2 : i32} : tensor<16x1xf32> -> tensor<16x1x1xf32>
+  %y = tt.expand_dims %b {axis = 0 : i32} : tensor<8x4xf32> -> tensor<1x8x4xf32>
+  %u = tt.broadcast %x : tensor<16x1x1xf32> -> tensor<16x8x4xf32>
+  %v = tt.broadcast %y : tensor<1x8x4xf32> -> tensor<16x8x4xf32>
+  %p = arith.mulf %u, %v : tensor<16x8x4xf32>
+  %s = "tt.reduce"(%p) <{axis = 1 : i32}> ({
+  ^bb0(%l: f32, %r: f32):
+    %t = arith.addf %l, %r : f32
+    tt.reduce.return %t : f32
+  }) : (tensor<16x8x4xf32>) -> tensor<16x4xf32>
+  tt.return %s : tensor<16x4xf32>
+}

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i32
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, f32, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from naiad.ir.base import bits, element, segments
+from naiad.ir.attributes import keyword
+from naiad.ir.base import bits, element, segments, shape
 from naiad.ir.constants import ConstantOp, constant, number
 from naiad.ir.elementwise import ELEMENTWISE, CmpIOp, SelectOp, mode_of
 from naiad.ir.tt.debug import AssertOp, AssumeOp
 from naiad.ir.tt.dot import DotOp
 from naiad.ir.tt.make import AddPtrOp, MakeRangeOp, SplatOp, UnsplatOp
 from naiad.ir.tt.memory import LoadOp, StoreOp
+from naiad.ir.tt.reduce import ReduceOp
 from naiad.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp
 from naiad.passes.common.canonicalize import CANONICAL, gather_constants
 from naiad.passes.driver import Rewriter, Rules, simplify
@@ -221,3 +223,30 @@ def add_to_product(op: Operation, rewriter: Rewriter) -> None:
                 op, DotOp(dot.a, dot.b, other, results=[other.type], location=dot.location, **properties)
             )
             return
+
+
+@COMBINE.on(ReduceOp)
+def sum_of_products(op: ReduceOp, rewriter: Rewriter) -> None:
+    """sum(a[:, :, None] * b[None, :, :], axis 1) -> dot(a, b, 0), of f32: the tile of all products is never made"""
+    body = [inner.name for inner in op.combine.block.ops]
+    product = op._operands[0].owner
+    if op.axis.value.data != 1 or len(op._operands) != 1 or body != ["arith.addf", "tt.reduce.return"]:
+        return
+    if not isinstance(product, Operation) or product.name != "arith.mulf" or not product.results[0].has_one_use():
+        return
+    a, b = (_spread(operand, axis) for operand, axis in zip(product._operands, (2, 0), strict=True))
+    type = op.results[0].type
+    if a is None or b is None or element(type) != f32:
+        return
+    zero = rewriter.insert(constant(0.0, type))
+    exact = keyword("ieee")
+    rewriter.replace_by(op, DotOp(a, b, zero, results=[type], location=op.location, inputPrecision=exact))
+
+
+def _spread(value: SSAValue, axis: int) -> SSAValue | None:
+    """x where the value is x, repeated along a third dimension, `axis`, alone."""
+    if type(outer := value.owner) is not BroadcastOp or type(inner := outer.src.owner) is not ExpandDimsOp:
+        return None
+    whole = shape(value.type)
+    kept = (*whole[:axis], *whole[axis + 1 :])
+    return inner.src if len(whole) == 3 and inner.axis.value.data == axis and shape(inner.src.type) == kept else None

@@ -5,7 +5,8 @@
     becomes  tt.dot (unpacked a * 2^(s - 127)), (b * 2^(t - 127)), %c
 
 for a target that has no such instruction. Elements and scales are multiplied in f32, where that is exact, and rounded
-to bf16, in which e2m1, e4m3, e5m2 and bf16 times a power of two fit; where something does not, the product is in f32.
+to bf16, in which e2m1, e4m3, e5m2 and bf16 times a power of two fit; where something does not, the product is in f32,
+as tf32 if fp16 times a power of two is all that does not.
 Hardware may take what is below the least normal bf16, 2^-126, for 0.
 `fastMath` says that no scale is NaN. Source: OCP Microscaling Formats Specification 1.0, sections 5.3 and 5.4.
 """
@@ -58,7 +59,9 @@ def _decompose(op: DotScaledOp) -> None:
     make, c = Maker(op, op.location), op.c
     type = bf16 if _fits(op.a_elem_type.data, op.a_scale) and _fits(op.b_elem_type.data, op.b_scale) else f32
     a, b = (_converted(make, value, type) for value in (_lhs(make, op), _rhs(make, op)))
-    made = make.op("tt.dot", like(c.type, f32), a, b, _converted(make, c, f32), inputPrecision=keyword("ieee"))
+    exact = all(_fits_tf32(*o) for o in ((op.a_elem_type.data, op.a_scale), (op.b_elem_type.data, op.b_scale)))
+    precision = keyword("tf32" if type == f32 and exact else "ieee")
+    made = make.op("tt.dot", like(c.type, f32), a, b, _converted(make, c, f32), inputPrecision=precision)
     made = _converted(make, made, element(op.result.type))
     made.name_hint = op.result.name_hint
     op.result.replace_all_uses_with(made)
@@ -102,8 +105,16 @@ def _untransposed(value: SSAValue) -> SSAValue | None:
 
 def _fits(kind: str, scale: SSAValue | None) -> bool:
     """Whether an element times its scale has at most the 8 bits of a bf16."""
-    is_power_of_two = scale is None or isinstance(element(scale.type), IntegerType)
-    return kind != "fp16" and (kind != "bf16" or is_power_of_two)
+    return kind != "fp16" and (kind != "bf16" or _is_power_of_two(scale))
+
+
+def _fits_tf32(kind: str, scale: SSAValue | None) -> bool:
+    """Whether an element times its scale has at most the 11 bits of a tf32, whose range is that of f32."""
+    return kind not in ("fp16", "bf16") or _is_power_of_two(scale)
+
+
+def _is_power_of_two(scale: SSAValue | None) -> bool:
+    return scale is None or isinstance(element(scale.type), IntegerType)
 
 
 def _converted(make: Maker, value: SSAValue, scalar: Attribute) -> SSAValue:
