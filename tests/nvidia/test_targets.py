@@ -2,6 +2,7 @@
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,11 +15,15 @@ from .harness import compiled
 ARCHES = [80, 86, 89, 90, 100, 120]
 HALF = np.zeros(16, np.float16)
 FLOAT = np.zeros(16, np.float32)
+BYTE = np.zeros(16, ml_dtypes.float8_e4m3fn)
 CASES = {
     "vector_add": (K.vector_add, {"x_ptr": FLOAT, "y_ptr": FLOAT, "o_ptr": FLOAT, "n": 16}, {"BLOCK": 1024}),
     "softmax": (K.softmax, {"x_ptr": FLOAT, "o_ptr": FLOAT, "stride": 16, "n": 16}, {"BLOCK": 1024}),
     "matmul": (K.matmul, {"a_ptr": HALF, "b_ptr": HALF, "c_ptr": HALF, "M": 64, "N": 64, "K": 64, "sam": 64, "sbk": 64,
                           "scm": 64}, {"sak": 1, "sbn": 1, "scn": 1, "BM": 128, "BN": 128, "BK": 64}),
+    "matmul_of_bytes": (K.matmul, {"a_ptr": BYTE, "b_ptr": BYTE, "c_ptr": HALF, "M": 64, "N": 64, "K": 64, "sam": 64,
+                                   "sbn": 64, "scm": 64},
+                        {"sak": 1, "sbk": 1, "scn": 1, "BM": 128, "BN": 256, "BK": 128}),
     "attention": (K.attention, {"q_ptr": HALF, "k_ptr": HALF, "v_ptr": HALF, "o_ptr": HALF, "scale": 0.5, "n": 64},
                   {"D": 64, "BM": 128, "BN": 64}),
     "sort": (K.sort_rows, {"x_ptr": FLOAT, "o_ptr": FLOAT}, {"BLOCK": 512, "DESCENDING": False}),
@@ -68,9 +73,23 @@ def test_hopper_multiplies_by_warpgroups_and_ampere_by_warps() -> None:
     assert "mma.sync.aligned.m16n8k16" in ampere and "ldmatrix" in ampere and "wgmma" not in ampere
 
 
+def test_8_bit_floats_stay_so_in_shared_memory() -> None:
+    kernel, arguments, constants = CASES["matmul_of_bytes"]
+    made = compiled(kernel, arguments, constants, 90, num_warps=8, num_stages=3)
+    assert re.search(r"wgmma\.mma_async\.sync\.aligned\.m64n256k32\.f32\.e4m3\.e4m3 \{.*\}, %rd\d+, %rd\d+, 1, 1, 1;",
+                     made.asm["ptx"]) and "mma.sync" not in made.asm["ptx"]  # fmt: skip
+    assert made.metadata.shared == 4 * (128 + 256) * 128, "what is copied ahead, in bytes"
+
+
+def test_sums_of_8_bit_floats_are_as_precise_as_asked_for() -> None:
+    kernel, arguments, constants = CASES["matmul_of_bytes"]
+    made = compiled(kernel, arguments, constants, 90, num_warps=8, max_num_imprecise_acc_default=0)
+    assert "wgmma" not in made.asm["ptx"] and "mma.sync.aligned.m16n8k32" in made.asm["ptx"]
+
+
 def test_loads_of_a_matmul_are_copied_ahead() -> None:
     ptx = ptx_of("matmul", 80, num_stages=3)
-    assert "cp.async.cg.shared.global" in ptx and "cp.async.wait_group 1" in ptx
+    assert "cp.async.cg.shared.global" in ptx and re.search(r"cp.async.wait_group\s+2;", ptx)
 
 
 def test_atomics_are_spelt_as_peers_spell_them() -> None:

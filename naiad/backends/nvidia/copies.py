@@ -157,7 +157,7 @@ def commit(op: Operation, e: Threads) -> list[list[str]]:
 @rules.lower("ttg.async_wait")
 def wait(op: Operation, e: Threads) -> list[list[str]]:
     """A thread waits for its own copies, then for the other threads."""
-    asm(e, f"cp.async.wait_group {op.properties['num'].value.data};", "~{memory}", [])
+    e.call("void", "llvm.nvvm.cp.async.wait.group", ("i32",), (str(op.properties["num"].value.data),))
     fence_for_wgmma(e)
     e.target.barrier(e)
     return [[]]

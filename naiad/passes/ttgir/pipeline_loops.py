@@ -223,7 +223,8 @@ class Pipeliner:
             block.insert_op_before(op, first)
             return op.results[0]
 
-        insert(AsyncWaitOp(num=IntegerAttr(self.distance - 1, i32), results=[TOKEN_TYPE]))
+        later = len(buffered) * (self.distance - 1)  # groups that may still be under way
+        insert(AsyncWaitOp(num=IntegerAttr(later, i32), results=[TOKEN_TYPE]))
         views = [insert(MemDescIndexOp(b.memory, reading, results=[b.view])) for b in buffered]
         index: SSAValue = self.variable
         for _ in range(self.distance):
@@ -311,8 +312,8 @@ class Turn:
         return self.insert(ELEMENTWISE["arith.cmpi"](index, p.high, results=[i1], predicate=predicate))
 
     def copies(self, buffered: list[Buffered], slot: SSAValue, fresh: bool) -> None:
-        """The copies of this turn into buffer `slot`, as one group."""
-        guard, tokens = self.guard(), []
+        """The copies of this turn into buffer `slot`, each a group."""
+        guard = self.guard()
         for b in buffered:
             load = b.load
             ptr = self.value(load.ptr)
@@ -325,8 +326,7 @@ class Turn:
             copy = async_copy(ptr, view, mask, other, b.vector, **words)
             if fresh:
                 copy.attributes[FRESH] = UnitAttr()
-            tokens.append(self.insert(copy))
-        self.insert(AsyncCommitGroupOp(*tokens, results=[TOKEN_TYPE]))
+            self.insert(AsyncCommitGroupOp(self.insert(copy), results=[TOKEN_TYPE]))
 
 
 def read_from(load: Operation, view: SSAValue) -> None:
