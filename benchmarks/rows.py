@@ -105,8 +105,8 @@ def dequantised(name: str, weights: torch.dtype, dtype: str) -> Row:
     a = torch.randn(n, n).to(getattr(torch, dtype))
     b = torch.randint(-8, 8, (n, n)).float().to(weights)
     scale, out = torch.rand(n), torch.empty(n, n, dtype=a.dtype)
-    grid = (n // 128, n // 128)
-    ours = lambda: kernels.dequant_matmul_kernel[grid](a, b, scale, out, n, n, n, BM=128, BN=128, BK=64)  # noqa: E731
+    grid = (n // 256, n // 256)
+    ours = lambda: kernels.dequant_matmul_kernel[grid](a, b, scale, out, n, n, n, BM=256, BN=256, BK=256)  # noqa: E731
     right = lambda: (a.double() @ b.double()) * scale.double()  # noqa: E731
     row = Row(f"matmul {n}^3 {dtype} x {name}", ours, plain.run, 0.7, "naiad without")
     return equal(row, out, right, 2.0 if dtype == "bfloat16" else 1e-2)
