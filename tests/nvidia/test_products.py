@@ -1,0 +1,52 @@
+"""Products that are not written as `tl.dot` of plain floats: sums of broadcast products, microscaled halves."""
+
+import ml_dtypes
+import numpy as np
+
+import naiad as triton
+import naiad.language as tl
+
+from .harness import compiled, run
+
+RNG = np.random.default_rng(5)
+
+
+@triton.jit
+def sum_of_products(z, x, y, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BK):
+        a = tl.load(x + m[:, None] * K + start + k[None, :])
+        b = tl.load(y + (start + k)[:, None] * N + n[None, :])
+        total += tl.sum(a[:, :, None] * b[None, :, :], axis=1)
+    tl.store(z + m[:, None] * N + n[None, :], total)
+
+
+@triton.jit
+def scaled_halves(a, s, b, o, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + m[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + n[None, :])
+    scale = tl.load(s + m[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :])
+    tl.store(o + m[:, None] * N + n[None, :], tl.dot_scaled(x, scale, "e5m2", y, None, "fp16"))
+
+
+def test_a_sum_of_products_needs_no_memory_for_all_products() -> None:
+    x, y = (RNG.standard_normal(size).astype(np.float32) for size in ((128, 64), (64, 32)))
+    z = np.full((128, 32), np.nan, np.float32)
+    run(sum_of_products, (1,), z, x, y, 64, M=128, N=32, BK=32, arch=90)
+    assert np.abs(z - x.astype(np.float64) @ y).max() < 1e-4
+    made = compiled(sum_of_products, {"z": z, "x": x, "y": y, "K": 64}, {"M": 128, "N": 32, "BK": 32}, 90)
+    assert made.metadata.shared < 128 * 32 * 32 * 4
+
+
+def test_microscaled_halves_are_multiplied_exactly_by_matrix_instructions() -> None:
+    a, b = RNG.standard_normal((32, 64)).astype(ml_dtypes.float8_e5m2), RNG.standard_normal((64, 32)).astype(np.float16)
+    scale, o = RNG.integers(100, 150, (32, 2)).astype(np.uint8), np.full((32, 32), np.nan, np.float32)
+    given, sizes = a.view(np.uint8), {"M": 32, "N": 32, "K": 64}
+    run(scaled_halves, (1,), given, scale, b, o, arch=90, **sizes)
+    factors = np.repeat(2.0 ** (scale.astype(np.float64) - 127), 32, 1)
+    want = (a.astype(np.float64) * factors) @ b.astype(np.float64)
+    assert np.abs(o - want).max() <= 1e-6 * np.abs(want).max()
+    made = compiled(scaled_halves, {"a": given, "s": scale, "b": b, "o": o}, sizes, 90)
+    assert "tf32.tf32" in made.asm["ptx"]
