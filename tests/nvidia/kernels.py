@@ -188,3 +188,14 @@ def scaled_matmul(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr, BK
         b = tl.load(b_ptr + rn[:, None] * K + k + rk[None, :]) - 1.0
         acc = tl.dot(a.to(tl.float16), tl.trans(b.to(tl.float16)), acc)
     tl.store(c_ptr + rm[:, None] * BN + rn[None, :], acc)
+
+
+@triton.jit
+def two_dots_of_bytes(a_ptr, b_ptr, c_ptr, d_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """(a @ -b) in 8 bits, @ -c."""
+    rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + rm[:, None] * K + rk[None, :])
+    b = (-tl.load(b_ptr + rk[:, None] * K + rk[None, :]).to(tl.float32)).to(a.dtype)
+    c = (-tl.load(c_ptr + rk[:, None] * N + rn[None, :]).to(tl.float32)).to(a.dtype)
+    d = tl.dot(tl.dot(a, b).to(a.dtype), c)
+    tl.store(d_ptr + rm[:, None] * N + rn[None, :], d)

@@ -7,6 +7,7 @@ import pytest
 from . import kernels as K
 from .harness import run
 
+E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 RNG = np.random.default_rng(7)
 
 
@@ -99,6 +100,35 @@ def test_dot_of_8_bit_floats(dtype: type) -> None:
     a, b, c = normal(32, 64).astype(dtype), normal(64, 32).astype(dtype), poisoned(32, 32)
     run(K.one_dot, (1,), a, b, c, M=32, N=32, K=64, PRECISION="tf32", arch=89)
     assert error(c, a.astype(np.float64) @ b.astype(np.float64)) < 1e-6
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("block", [(64, 64, 32), (128, 32, 64), (64, 128, 128)])
+@pytest.mark.parametrize(("dtype", "other"), [(E4M3, E4M3), (E5M2, E4M3), (E5M2, E5M2)])
+def test_matmul_of_8_bit_floats(dtype: type, other: type, block: tuple[int, int, int], stages: int) -> None:
+    m, n, k = 128, 128, 256
+    a, b, c = normal(m, k).astype(dtype), normal(n, k).astype(other), poisoned(m, n)
+    run(K.matmul, (m // block[0], n // block[1]), a, b, c, m, n, k, k, 1, 1, k, n, 1, BM=block[0], BN=block[1],
+        BK=block[2], num_stages=stages, arch=90)  # fmt: skip
+    assert error(c, a.astype(np.float64) @ b.astype(np.float64).T) < 1e-6
+
+
+@pytest.mark.parametrize("strides", [(1, 128, 1, 64), (64, 1, 128, 1), (1, 128, 128, 1)])
+def test_matmul_of_8_bit_floats_whose_bytes_do_not_run_along_k(strides: tuple[int, int, int, int]) -> None:
+    m, n, k = 128, 128, 64
+    a, b, c = normal(m, k).astype(E4M3), normal(k, n).astype(E4M3), poisoned(m, n)
+    left = a if strides[1] == 1 else np.ascontiguousarray(a.T)
+    right = b if strides[3] == 1 else np.ascontiguousarray(b.T)
+    run(K.matmul, (2, 2), left, right, c, m, n, k, *strides, n, 1, BM=64, BN=64, BK=32, arch=90)
+    assert error(c, a.astype(np.float64) @ b.astype(np.float64)) < 1e-6
+
+
+def test_matmul_of_8_bit_floats_computed_in_the_loop() -> None:
+    """They lie in registers in any order, and are turned on the way to shared memory; the sum of a dot too."""
+    a, b, c, d = normal(64, 64).astype(E4M3), normal(64, 64).astype(E4M3), normal(64, 32).astype(E4M3), poisoned(64, 32)
+    run(K.two_dots_of_bytes, (1,), a, b, c, d, M=64, N=32, K=64, arch=90)
+    inner = (a.astype(np.float64) @ (-b.astype(np.float64))).astype(np.float32).astype(E4M3)
+    assert error(d, inner.astype(np.float64) @ (-c.astype(np.float64))) < 2e-2
 
 
 @pytest.mark.parametrize("arch", [80, 90])

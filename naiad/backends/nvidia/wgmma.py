@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.nvidia.inline import asm
 from naiad.backends.nvidia.mma import words
+from naiad.ir.base import bits
 from naiad.ir.encodings import MemDescType, layout_of
 from naiad.layouts import gf2
 from naiad.layouts.mma import NvidiaMma
@@ -23,9 +24,11 @@ __all__ = ["rules"]
 
 rules = Rules()
 
+KINDS = {"f16": "f16", "bf16": "bf16", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 LINE = "\\0A\\09"
 MODES = {128: 1, 64: 2, 32: 3}
-K = 16
+STEP = 32
+"""Bytes along k of one instruction."""
 
 
 class Operand:
@@ -36,6 +39,7 @@ class Operand:
         assert isinstance(type, MemDescType)
         self.e, self.layout, self.k_first = e, layout_of(type), k_first
         self.rows, self.columns = type.shape
+        self.size = bits(type.element_type) // 8
         self.placed = element_offset(type)
         memory = e.values[value]
         self.address = e.op(f"ptrtoint {SHARED} {memory.base} to i32")
@@ -45,12 +49,12 @@ class Operand:
     def offset(self, k: int, other: int) -> int:
         """The byte offset of an element, given its index along k and along the other dimension."""
         row, column = (k, other) if self.k_first else (other, k)
-        return 2 * gf2.apply(self.placed.columns, row * self.columns + column)
+        return self.size * gf2.apply(self.placed.columns, row * self.columns + column)
 
     def descriptor(self, other_columns: gf2.Matrix) -> str:
         """The descriptor of the operand's start, as i64. other_columns: the bits of the thread -> index along the other
         dimension, where warpgroups start apart."""
-        e, chunk = self.e, self.layout.swizzle // 2
+        e, chunk = self.e, self.layout.swizzle // self.size
         columns = tuple(self.offset(0, c) for c in other_columns)
         start = e.op(f"add i32 {self.address}, {e.of_thread(columns)}") if any(columns) else self.address
         low = e.op(f"and i32 {e.op(f'lshr i32 {start}, 4')}, {0x3FFF}")
@@ -58,7 +62,7 @@ class Operand:
         size = self.rows if self.k_first else self.columns  # along k
         leading = self.offset(0, chunk) if not self.k_major and self.other_size > chunk else 16
         high = MODES[self.layout.swizzle] << 62 | step >> 4 << 32 | leading >> 4 << 16
-        assert size % K == 0
+        assert size * self.size % STEP == 0 and (self.k_major or self.size == 2)
         signed = high - (1 << 64) if high >> 63 else high
         return e.op(f"or i64 {e.op(f'zext i32 {low} to i64')}, {signed}")
 
@@ -100,8 +104,9 @@ def multiply(op: Operation, e: Threads) -> list[list[str]]:
     a, b, c = op.operands[:3]
     layout = layout_of(c.type)
     tile, at, sums = Tile.of(layout), places(e.layout(c.type)), list(e.registers(c))
-    kind = {"half": "f16", "bfloat": "bf16"}[llvm_type(b.type.element_type)]
+    kinds = f"{KINDS[a.type.element_type.name]}.{KINDS[b.type.element_type.name]}"
     right = Operand(e, b, True)
+    per_step = STEP // right.size
     right_start = right.descriptor(tile.column_columns(e))
     left = Operand(e, a, False) if isinstance(a.type, MemDescType) else None
     left_start = left.descriptor(tile.row_columns(e)) if left is not None else ""
@@ -111,23 +116,23 @@ def multiply(op: Operation, e: Threads) -> list[list[str]]:
         for n in sorted({n for _, n in at if n % (tile.n * tile.across) == 0}):
             held = [at[m + i, n + j + k] for j in range(0, tile.n, 8) for i in (0, 8) for k in (0, 1)]
             given: list[list[str]] = []
-            for k in range(0, depth, K):
-                s = k // K
+            for k in range(0, depth, per_step):
+                s = k // per_step
                 first = [f"i64 {left.moved(left_start, k, m)}"] if left is not None else [
                     f"i32 {w}" for w in (a_words[m,][2 * s], a_words[m + 8,][2 * s], a_words[m,][2 * s + 1],
                                          a_words[m + 8,][2 * s + 1])]  # fmt: skip
                 given.append([*first, f"i64 {right.moved(right_start, k, n)}"])
-            flags = (left is not None and not left.k_major, not right.k_major)
-            made = group(e, tile.n, kind, given, [sums[r] for r in held], flags)
+            flags = (left is not None and not left.k_major, not right.k_major) if right.size == 2 else None
+            made = group(e, f"m64n{tile.n}k{per_step}.f32.{kinds}", given, [sums[r] for r in held], flags)
             for register, value in zip(held, made, strict=True):
                 sums[register] = value
     return [sums]
 
 
 def group(
-    e: Threads, n: int, kind: str, given: list[list[str]], sums: list[str], turned: tuple[bool, bool]
+    e: Threads, form: str, given: list[list[str]], sums: list[str], turned: tuple[bool, bool] | None
 ) -> list[str]:
-    """All steps along k into one set of accumulators, as one group of wgmma."""
+    """All steps along k into one set of accumulators, as one group of wgmma. turned: None where k must run fastest."""
     count = len(sums)
     outs = "{ " + ", ".join(f"${i}" for i in range(count)) + " }"
     lines, letters, arguments, at = ["wgmma.fence.sync.aligned;"], [], [], 2 * count
@@ -135,10 +140,9 @@ def group(
     for operands in given:
         places_of = [f"${at + i}" for i in range(len(operands))]
         left = "{ " + ", ".join(places_of[:4]) + " }" if in_registers else places_of[0]
-        flags = f"1, 1, 1, {int(turned[1])}" if in_registers else f"1, 1, 1, {int(turned[0])}, {int(turned[1])}"
-        lines.append(
-            f"wgmma.mma_async.sync.aligned.m64n{n}k{K}.f32.{kind}.{kind} {outs}, {left}, {places_of[-1]}, {flags};"
-        )
+        turns = () if turned is None else turned[1:] if in_registers else turned
+        flags = ", ".join(["1", "1", "1", *(str(int(t)) for t in turns)])
+        lines.append(f"wgmma.mma_async.sync.aligned.{form} {outs}, {left}, {places_of[-1]}, {flags};")
         letters += ["r"] * 4 + ["l"] if in_registers else ["l", "l"]
         arguments += operands
         at += len(operands)

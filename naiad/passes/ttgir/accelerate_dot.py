@@ -1,5 +1,7 @@
 """Which layout the result of each dot has: that of a matrix instruction where there is one, else a box per thread."""
 
+from collections.abc import Mapping
+
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Operation, SSAValue
 
@@ -9,7 +11,8 @@ from naiad.layouts.mma import NvidiaMma
 
 __all__ = ["dot_layouts", "has_matrix_instruction"]
 
-SMALL = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+FP8 = ("f8E4M3FN", "f8E5M2")
+SMALL = ("f16", "bf16", *FP8)
 
 
 def has_matrix_instruction(op: Operation, fp8: bool) -> bool:
@@ -86,19 +89,28 @@ def mma_layout(op: Operation, warps: int) -> NvidiaMma:
     return NvidiaMma((2, 0), (*ones, *dealt), (*ones, 16, 8))
 
 
-def fits_wgmma(op: Operation, warps: int) -> bool:
-    """Whether wgmma computes a dot: 16-bit floats into f32, warpgroups of four warps, 64 rows each."""
+def fits_wgmma(op: Operation, warps: int, accesses: Mapping[Operation, Blocked]) -> bool:
+    """Whether wgmma computes a dot: 8- or 16-bit floats into f32, warpgroups of four warps, 64 rows each."""
     a, b, c = (element(o.type).name for o in op.operands)
     sizes, k = shape(op.results[0].type), shape(op.operands[0].type)[-1]
-    return (
-        a == b
-        and a in ("f16", "bf16")
-        and c == "f32"
-        and len(sizes) == 2
-        and sizes[0] >= 64
-        and k >= 16
-        and warps % 4 == 0
-    )
+    if c != "f32" or len(sizes) != 2 or sizes[0] < 64 or k * bits(op.operands[0].type) < 256 or warps % 4:
+        return False
+    return (a == b and a in ("f16", "bf16")) or (a in FP8 and b in FP8 and fits_fp8(op, k, accesses))
+
+
+def fits_fp8(op: Operation, k: int, accesses: Mapping[Operation, Blocked]) -> bool:
+    """Whether a dot of 8-bit floats can do as wgmma does: sums of few bits, operands whose bytes run along k."""
+    imprecise = op.properties.get("maxNumImpreciseAcc")
+    sums_may_be_short = imprecise is not None and imprecise.value.data > k
+    return sums_may_be_short and runs_along(op.operands[0], 1, accesses) and runs_along(op.operands[1], 0, accesses)
+
+
+def runs_along(value: SSAValue, dim: int, accesses: Mapping[Operation, Blocked]) -> bool:
+    """Whether neighbours along `dim` of a tile are neighbours where it was loaded; what was computed can be turned."""
+    maker = value.owner
+    if isinstance(maker, Operation) and maker.name == "tt.trans":
+        return runs_along(maker.operands[0], 1 - dim, accesses)
+    return not isinstance(maker, Operation) or maker not in accesses or accesses[maker].order[0] == dim
 
 
 def wgmma_layout(op: Operation, warps: int) -> NvidiaMma:
@@ -106,7 +118,7 @@ def wgmma_layout(op: Operation, warps: int) -> NvidiaMma:
     m, n = shape(op.results[0].type)
     down = min(warps, m // 16)
     across = warps // down
-    return NvidiaMma((3, 0), (down, across), (16, max(8, min(256, n // across)), 16))
+    return NvidiaMma((3, 0), (down, across), (16, max(8, min(256, n // across)), 256 // bits(op.operands[0].type)))
 
 
 def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
@@ -124,12 +136,13 @@ def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
 
 
 def dot_layouts(
-    function: Operation, warps: int, lanes: int = 32, fp8: bool = False, wgmma: bool = False
-) -> dict[Operation, Distributed]:
-    """The layout of the result of every dot."""
+    function: Operation, accesses: Mapping[Operation, Blocked], warps: int, lanes: int = 32, fp8: bool = False,
+    wgmma: bool = False,
+) -> dict[Operation, Distributed]:  # fmt: skip
+    """The layout of the result of every dot. accesses: the layouts of loads."""
     out: dict[Operation, Distributed] = {}
     for op in function.walk():
-        if op.name == "tt.dot" and wgmma and fits_wgmma(op, warps):
+        if op.name == "tt.dot" and wgmma and fits_wgmma(op, warps, accesses):
             out[op] = wgmma_layout(op, warps)
         elif op.name == "tt.dot":
             fits = has_matrix_instruction(op, fp8) and is_large_enough(op)

@@ -55,6 +55,8 @@ CHEAP = frozenset(
 COSTLY = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 BUDGET = 48
 """The most ops that are computed again instead of converting their result."""
+ROW = 16
+"""What converting a tile of one dimension counts, in ops."""
 
 
 class Assignment:
@@ -63,9 +65,10 @@ class Assignment:
     def __init__(self, function: Operation, options: AssignLayouts):
         self.function = function
         axis = AxisInfo.of(function)
+        accesses = memory_layouts(function, axis, options.num_warps, options.lanes)
         anchors: dict[Operation, Distributed] = {
-            **memory_layouts(function, axis, options.num_warps, options.lanes),
-            **dot_layouts(function, options.num_warps, options.lanes, options.fp8, options.wgmma),
+            **accesses,
+            **dot_layouts(function, accesses, options.num_warps, options.lanes, options.fp8, options.wgmma),
         }
         self.warps, self.lanes = options.num_warps, options.lanes
         self.homes = Homes(function, anchors, options.num_warps, options.lanes)
@@ -109,15 +112,19 @@ class Assignment:
             return value
         if (known := self.made.get((value, layout))) is not None:
             return known
-        made = self.again(value, layout) if self.cost(value) <= BUDGET else self.converted(value, layout)
+        can_repeat = isinstance(value.owner, Operation) and is_cheap(value.owner) and self.cost(value) <= BUDGET
+        made = self.again(value, layout) if can_repeat else self.converted(value, layout)
         self.made[value, layout] = made
         return made
 
     def cost(self, value: SSAValue) -> int:
-        """How many ops it takes to compute a value again, all that it is made of included."""
+        """How many ops it takes to compute a value again, all that it is made of included.
+
+        A row of what cannot be computed again is converted: that moves much less than the tiles made of it.
+        """
         if value not in self.costs:
             owner = value.owner
-            self.costs[value] = BUDGET + 1  # while it is being found: loops cost too much
+            self.costs[value] = ROW if len(shape(value.type)) == 1 else BUDGET + 1  # loops cost too much
             if isinstance(owner, Operation) and is_cheap(owner):
                 self.costs[value] = 1 + sum(self.cost(o) for o in owner.operands if is_tile(o))
         return self.costs[value]

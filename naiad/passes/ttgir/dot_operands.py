@@ -44,13 +44,15 @@ def swizzled_for(type: Attribute) -> SwizzledShared:
     return SwizzledShared(vector, per_phase, phases, order)
 
 
-def nvmma_for(type: Attribute) -> NvmmaShared:
-    """Shared memory as wgmma reads it, with the widest swizzle that a row fills."""
+def nvmma_for(type: Attribute, k: int) -> NvmmaShared:
+    """Shared memory as wgmma reads it, with the widest swizzle that a row fills. Rows of bytes must run along k."""
     layout, sizes = layout_of(type), shape(type)
-    order = layout.order if isinstance(layout, Blocked) else tuple(reversed(range(len(sizes))))
-    row = sizes[order[0]] * bits(type) // 8
+    fast = layout.order[0] if isinstance(layout, Blocked) else len(sizes) - 1
+    if bits(type) == 8:
+        fast = k
+    row = sizes[fast] * bits(type) // 8
     swizzle = 128 if row >= 128 else 64 if row >= 64 else 32
-    return NvmmaShared(swizzle, order[0] == len(sizes) - 2, bits(type))
+    return NvmmaShared(swizzle, fast == len(sizes) - 2, bits(type))
 
 
 def turned(layout: SwizzledShared | NvmmaShared) -> SwizzledShared | NvmmaShared:
@@ -58,6 +60,10 @@ def turned(layout: SwizzledShared | NvmmaShared) -> SwizzledShared | NvmmaShared
     if isinstance(layout, NvmmaShared):
         return replace(layout, transposed=not layout.transposed)
     return replace(layout, order=tuple(1 - d for d in layout.order))
+
+
+Choice = Callable[[Attribute, bool], SwizzledShared | NvmmaShared]
+"""The layout of a tile in shared memory, given its type and whether its transpose is what is wanted."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +92,12 @@ def goes_through_shared(convert: Operation) -> bool:
     return isinstance(plan(source, result, bits(convert.results[0].type)), SharedMove)
 
 
-def stored(value: SSAValue, anchor: Operation, choose: Callable[[Attribute], SwizzledShared | NvmmaShared]) -> SSAValue:
+def stored(value: SSAValue, anchor: Operation, choose: Choice) -> SSAValue:
     """A tile in shared memory, before `anchor`. A transposed tile is a view of what it was made of."""
     maker = value.owner
     is_turned = isinstance(maker, Operation) and maker.name == "tt.trans" and len(shape(value.type)) == 2
     source = maker.operands[0] if is_turned else value
-    layout, element = choose(source.type), source.type.element_type
+    layout, element = choose(source.type, is_turned), source.type.element_type
     alloc = LocalAllocOp(source, results=[memdesc(element, shape(source.type), layout)], location=anchor.location)
     anchor.parent_block().insert_op_before(alloc, anchor)
     if not is_turned:
@@ -105,7 +111,7 @@ def stored(value: SSAValue, anchor: Operation, choose: Callable[[Attribute], Swi
 
 def split(convert: Operation) -> None:
     """convert(x) -> local_load(local_alloc(x))"""
-    memory = stored(convert.operands[0], convert, swizzled_for)
+    memory = stored(convert.operands[0], convert, lambda type, _: swizzled_for(type))
     load = LocalLoadOp(memory, results=[convert.results[0].type], location=convert.location)
     Rewriter.replace_op(convert, load)
 
@@ -115,14 +121,15 @@ def to_warp_group(dot: Operation) -> None:
     a, b, c = dot.operands
     layout = layout_of(dot.results[0].type)
     if isinstance(layout_of(a.type), NvidiaMma):
-        kind = tensor(a.type.element_type, shape(a.type), encoding(DotOperand(0, layout, 2)))
+        kind = tensor(a.type.element_type, shape(a.type), encoding(DotOperand(0, layout, 32 // bits(a.type))))
         convert = ConvertLayoutOp(a, results=[kind], location=dot.location)
         dot.parent_block().insert_op_before(convert, dot)
         left: SSAValue = convert.results[0]
     else:
-        left = stored(a, dot, nvmma_for)
-    right = stored(b, dot, nvmma_for)
+        left = stored(a, dot, lambda type, is_turned: nvmma_for(type, 0 if is_turned else 1))
+    right = stored(b, dot, lambda type, is_turned: nvmma_for(type, 1 if is_turned else 0))
+    imprecise = {n: dot.properties[n] for n in ("maxNumImpreciseAcc",) if n in dot.properties}
     made = WarpGroupDotOp(left, right, c, results=[c.type], location=dot.location,
-                          inputPrecision=IntegerAttr(0, i32), isAsync=IntegerAttr(1, i1))  # fmt: skip
+                          inputPrecision=IntegerAttr(0, i32), isAsync=IntegerAttr(1, i1), **imprecise)  # fmt: skip
     wait = WarpGroupDotWaitOp(made.results[0], results=[c.type], location=dot.location, pendings=IntegerAttr(0, i32))
     Rewriter.replace_op(dot, [made, wait], list(wait.results))

@@ -195,27 +195,23 @@ SWIZZLES = {1: (128, 7), 2: (64, 3), 3: (32, 1)}
 
 
 def matrix_at(block: Block, descriptor: int, k: int, other: int, is_k_major: bool) -> np.ndarray:
-    """The operand [other, k] of 16-bit elements that a descriptor of wgmma describes. Source: PTX ISA."""
+    """The operand [other, k] that a descriptor of wgmma describes, as its bytes. Source: PTX ISA."""
+    size = 32 // k
+    if size == 1 and not is_k_major:
+        raise EmulationError("wgmma reads bytes along k only")
     start, leading, stride = (descriptor >> s & 0x3FFF for s in (0, 16, 32))
     start, leading, stride = start << 4, leading << 4, stride << 4
     width, mask = SWIZZLES[descriptor >> 62 & 3]
     i, j = np.meshgrid(np.arange(other), np.arange(k), indexing="ij")
     if is_k_major:
-        at = start + i // 8 * stride + i % 8 * width + 2 * j
+        at = start + i // 8 * stride + i % 8 * width + size * j
     else:
         per = width // 2
         at = start + i // per * leading + j // 8 * stride + j % 8 * width + 2 * (i % per)
     at = at ^ (at >> 7 & mask) << 4
-    if at.max() + 2 > len(block.shared):
+    if at.max() + size > len(block.shared):
         raise EmulationError("wgmma reads shared memory out of bounds")
-    low, high = block.shared[at].astype(np.uint16), block.shared[at + 1].astype(np.uint16)
-    return (low | high << 8).astype(np.uint16)
-
-
-def floats(words: np.ndarray, kind: str) -> np.ndarray:
-    if kind == "f16":
-        return words.view(np.float16).astype(np.float64)
-    return (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return np.ascontiguousarray(block.shared[at[..., None] + np.arange(size)].reshape(other, -1))
 
 
 def do_wgmma(block: Block, i: Instruction, active: np.ndarray) -> None:
@@ -240,10 +236,10 @@ def finish(
 ) -> None:
     """The product itself."""
     parts = i.opcode.split(".")
-    shape, kind = parts[4], parts[6]
+    shape, a_kind, b_kind = parts[4], parts[6], parts[7]
     n, k = int(shape.split("n")[1].split("k")[0]), int(shape.split("k")[1])
     outs, right = names(i.operands[0]), descriptors[-1]
-    flags = [int(f) for f in i.operands[4:]]
+    flags = [0, 0, 0, 0, *(int(f) for f in i.operands[6:])][-2:]  # which operands are turned
     sums = np.stack([raw(block, o).astype(np.uint32) for o in outs], 1)
     for first in range(0, block.threads, 128):
         group = slice(first, first + 128)
@@ -251,12 +247,12 @@ def finish(
             raise EmulationError("not all threads of a warpgroup reach wgmma")
         if len(set(right[group].tolist())) > 1:
             raise EmulationError("the threads of a warpgroup have different descriptors")
-        b = floats(matrix_at(block, int(right[first]), k, n, not flags[-1]), kind)
+        b = decoded(matrix_at(block, int(right[first]), k, n, not flags[-1]).view(np.uint32), b_kind)
         if in_registers:
             words = np.stack([raw(block, w).astype(np.uint32) for w in in_registers], 1)[group]
-            a = np.concatenate([rows_of(decoded(words[32 * w : 32 * w + 32], kind), k) for w in range(4)])
+            a = np.concatenate([rows_of(decoded(words[32 * w : 32 * w + 32], a_kind), k) for w in range(4)])
         else:
-            a = floats(matrix_at(block, int(descriptors[0][first]), k, 64, not flags[2]), kind)
+            a = decoded(matrix_at(block, int(descriptors[0][first]), k, 64, not flags[0]).view(np.uint32), a_kind)
         add_product(sums[group], a @ b.T, n)
     for index, name in enumerate(outs):
         write(block, name, sums[:, index], active)
@@ -264,11 +260,11 @@ def finish(
 
 def rows_of(elements: np.ndarray, k: int) -> np.ndarray:
     """The 16 rows that a warp's fragment of a holds."""
-    out = np.zeros((16, k))
+    out, per = np.zeros((16, k)), k // 8  # elements in a word
     for lane in range(32):
         for word in range(4):
-            for n in range(2):
-                out[lane // 4 + 8 * (word % 2), 2 * (lane % 4) + n + 8 * (word // 2)] = elements[lane, 2 * word + n]
+            row, column = lane // 4 + 8 * (word % 2), per * (lane % 4 + 4 * (word // 2))
+            out[row, column : column + per] = elements[lane, per * word : per * word + per]
     return out
 
 
