@@ -24,7 +24,8 @@ from naiad.runtime.mock import MockTensor
 LAUNCH_OPTIONS = frozenset(
     ("debug", "num_warps", "num_ctas", "num_stages", "maxnreg", "launch_cooperative_grid", "launch_pdl", "extern_libs",
      "enable_fp_fusion", "enable_reflect_ftz", "ir_override", "sanitize_overflow", "waves_per_eu",
-     "matrix_instr_nonkdim", "kpack", "schedule_hint", "num_buffers_warp_spec", "num_consumer_groups", "instrumentation_mode", "arch")
+     "matrix_instr_nonkdim", "kpack", "schedule_hint", "num_buffers_warp_spec", "num_consumer_groups",
+     "instrumentation_mode", "arch")
 )  # fmt: skip
 
 
@@ -270,7 +271,8 @@ _meanings: dict[Any, tuple[str, int]] = {}
 
 def _places(args: tuple[Any, ...], keywords: dict[str, Any]) -> set[tuple[str, int]]:
     """The kinds and indices of the devices that arrays among the arguments lie on."""
-    devices, places = {}, set()
+    devices: dict[Any, Any] = {}
+    places: set[tuple[str, int]] = set()
     for x in (*args, *keywords.values()):
         kind = type(x)
         if kind in _plain:
