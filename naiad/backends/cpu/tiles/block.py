@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from naiad.backends.cpu.tiles.facts import Facts
@@ -154,6 +153,3 @@ def _harmless(tiles: Tiles, op: Operation) -> bool:
     """Whether the op may be done before a store that it follows."""
     pure = is_virtual(op) and op.name not in ("tt.load", "tt.elementwise_inline_asm")
     return pure and not any(r in tiles.plan.stored for r in op.results)
-
-
-__all__ = ["ROOTS", "i64", "lower_block", "lower_op"]

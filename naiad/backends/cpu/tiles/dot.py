@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.cpu.microkernel import DotPlan, dot_plan
-from naiad.backends.cpu.tiles.matrices import Matrix, batch_offset, choose, lying, rows
+from naiad.backends.cpu.tiles.branch import choose
+from naiad.backends.cpu.tiles.matrices import Matrix, batch_offset, lying, rows
 from naiad.backends.cpu.tiles.pack import for_each, panels
 from naiad.backends.cpu.tiles.store import store_tiles
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
@@ -34,10 +35,9 @@ def lower_dot(tiles: Tiles, op: Operation) -> None:
         place = tiles.w.move(out.ptr, batch_offset(tiles, at, batch, m * n))
         multiply(tiles, op, (m, n, k), (lefts(at), right, place), packed)
 
-    def packed() -> tuple[()]:
+    def packed() -> None:
         rights = panels(tiles, b, plan)
         for_each(tiles, batch, lambda at: product(at, rights(at), True))
-        return ()
 
     if batch or not reads_rows(tiles, a, plan) or (found := lying(tiles, b, plan.b_type)) is None:
         packed()

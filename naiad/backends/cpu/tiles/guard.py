@@ -7,10 +7,10 @@ often true, but hard to prove.
 from collections.abc import Callable
 from functools import reduce
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 
+from naiad.backends.cpu.tiles.branch import join, written
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.backends.cpu.tiles.writer import Guard, Writer
 
@@ -21,21 +21,18 @@ def guarded(tiles: Tiles, write: Callable[[], None]) -> None:
     if w.guards is not None:
         write()
         return
-    block, w.guards = Block(), {}
-    _into(tiles, block, write)
+    w.guards = {}
+    likely = written(tiles, write)
     guards, w.guards = w.guards, None
     if not guards:
-        for op in list(block.ops):
+        for op in list(likely[0].ops):
             op.detach()
             w.effect(op)
         return
     condition = reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), [_test(w, g) for g in guards])
-    other = Block()
     with tiles.seldom():
-        _into(tiles, other, write)
-    for b in (block, other):
-        b.add_op(scf.YieldOp())
-    w.effect(scf.IfOp(condition, [], Region(block), Region(other)))
+        other = written(tiles, write)
+    join(tiles, condition, [likely, other])
 
 
 def _test(w: Writer, guard: Guard) -> SSAValue:
@@ -44,14 +41,3 @@ def _test(w: Writer, guard: Guard) -> SSAValue:
         return w.compare("sge", guard.value, zero)
     rest = w.integer("arith.andi", guard.value, w.constant(guard.divisor - 1, guard.value.type))
     return w.compare("eq", rest, zero)
-
-
-def _into(tiles: Tiles, block: Block, write: Callable[[], None]) -> None:
-    w = tiles.w
-    with w.inside(block, speculative=True):
-        floor, w.floor = w.floor, w.depth
-        write()
-        w.floor = floor
-
-
-__all__ = ["guarded"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_vector, sequence, wide
@@ -113,6 +113,3 @@ def split(w: Writer, position: Lanes, sizes: Sequence[int], count: int) -> Index
         position, part = divide(w, position, size, count)
         parts.append(part)
     return tuple(reversed([*parts, position])) if sizes else ()
-
-
-__all__ = ["Index", "add", "along", "divide", "i64", "linear", "row_major", "split", "uniform"]

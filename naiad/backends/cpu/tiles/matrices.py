@@ -10,11 +10,11 @@ from functools import reduce
 from math import prod
 from typing import TypeAlias
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, i1, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.analysis.strides import WRAPPED
+from naiad.backends.cpu.tiles.branch import choose
 from naiad.backends.cpu.tiles.index import Index, uniform
 from naiad.backends.cpu.tiles.lanes import Lanes, as_scalar, elementwise
 from naiad.backends.cpu.tiles.nest import plan_nest, walk
@@ -156,21 +156,3 @@ def _condition(
         step, whole = _distance(tiles, ends[0], ends[1]), _distance(tiles, ends[0], ends[2])
         found.append(w.compare("eq", whole, w.mul(step, w.index(m - 1))))
     return reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), found) if found else None
-
-
-def choose(
-    tiles: Tiles,
-    condition: SSAValue,
-    then: Callable[[], Sequence[SSAValue]],
-    otherwise: Callable[[], Sequence[SSAValue]],
-) -> Sequence[SSAValue]:
-    """What `then` gives where the condition holds, what `otherwise` gives where it does not."""
-    w, regions = tiles.w, []
-    values: Sequence[SSAValue] = ()
-    for write in (then, otherwise):
-        block = Block()
-        with w.inside(block, speculative=True):
-            values = write()
-            block.add_op(scf.YieldOp(*values))
-        regions.append(Region(block))
-    return w.effect(scf.IfOp(condition, [v.type for v in values], *regions)).results

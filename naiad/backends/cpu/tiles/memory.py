@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, VectorType, i64
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, VectorType
 from xdsl.ir import SSAValue
 
 from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_scalar, as_vector, lanes_type
@@ -84,6 +84,3 @@ def _store_one(w: Writer, ptr: SSAValue, value: Lanes, mask: Lanes | None, count
     operands = [ptr, as_scalar(w, value), mask and as_scalar(w, mask)]
     given = [o for o in operands if o is not None]
     w.effect(ttc.StoreOp(*given, location=w.location, **_sizes(operands)))
-
-
-__all__ = ["i64", "load_lanes", "store_lanes"]

@@ -8,10 +8,10 @@ from itertools import chain
 from xdsl.dialects.builtin import AnyFloat, StringAttr, i1
 from xdsl.ir import Operation, SSAValue
 
+from naiad.backends.cpu.tiles.branch import choose
 from naiad.backends.cpu.tiles.combine import Combine, Values, evaluate_all, highest, lanes, lowest
 from naiad.backends.cpu.tiles.index import Index, along
 from naiad.backends.cpu.tiles.lanes import Uniform
-from naiad.backends.cpu.tiles.matrices import choose
 from naiad.backends.cpu.tiles.nest import Shape, plan_nest, walk
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
 from naiad.ir.attributes import keyword

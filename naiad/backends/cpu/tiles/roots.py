@@ -1,21 +1,21 @@
 """Ops that go element by element or by whole tiles: atomics, gather, histogram, sort, print, assert,
 map_elementwise."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from naiad.backends.cpu.tiles.branch import choose
 from naiad.backends.cpu.tiles.facts import Facts
 from naiad.backends.cpu.tiles.index import Index, uniform
-from naiad.backends.cpu.tiles.lanes import Uniform, as_scalar, as_vector, elementwise
+from naiad.backends.cpu.tiles.lanes import Uniform, as_scalar, elementwise
 from naiad.backends.cpu.tiles.memory import load_lanes, store_lanes
-from naiad.backends.cpu.tiles.nest import Shape, plan_nest, walk
-from naiad.backends.cpu.tiles.plan import is_tile
-from naiad.backends.cpu.tiles.store import store_tiles, stored
+from naiad.backends.cpu.tiles.nest import plan_nest, walk
+from naiad.backends.cpu.tiles.store import stored
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
 from naiad.ir import ttc
 from naiad.ir.attributes import KeywordAttr
@@ -44,27 +44,6 @@ def each_element(tiles: Tiles, sizes: Sequence[int], body: Callable[[Index], Non
     with tiles.w.nest(), ExitStack() as loops:
         body(tuple(Uniform(loops.enter_context(tiles.w.count(n)).index) if n > 1 else Uniform(tiles.w.index(0))
                    for n in sizes))  # fmt: skip
-
-
-@contextmanager
-def when(tiles: Tiles, condition: SSAValue | None) -> Iterator[None]:
-    """What is written inside happens where `condition` holds."""
-    if condition is None:
-        yield
-        return
-    block = Block()
-    with tiles.w.inside(block, speculative=True):
-        floor, tiles.w.floor = tiles.w.floor, tiles.w.depth
-        yield
-        tiles.w.floor = floor
-        block.add_op(scf.YieldOp())
-    tiles.w.effect(scf.IfOp(condition, [], Region(block), Region(_empty())))
-
-
-def _empty() -> Block:
-    block = Block()
-    block.add_op(scf.YieldOp())
-    return block
 
 
 # ---- atomics
@@ -108,10 +87,13 @@ def _atomic(
         condition = None if mask is None else as_scalar(w, tiles.at(mask, index, 1))
         if buffer is not None and mask is not None:
             tiles.write(buffer, index, Uniform(w.constant(_zero(buffer.type), buffer.type)), 1)
-        with when(tiles, condition):
+
+        def update() -> None:
             old = w.effect(once(*(as_scalar(w, tiles.at(o, index, 1)) for o in operands))).results[0]
             if buffer is not None:
                 tiles.write(buffer, index, Uniform(old), 1)
+
+        update() if condition is None else choose(tiles, condition, update)
 
     each_element(tiles, sizes, body)
     if buffer is not None:
@@ -185,10 +167,13 @@ def histogram(tiles: Tiles, op: Operation) -> None:
         inside = w.compare("ult", number, w.index(out.sizes[0]))
         if mask is not None:
             inside = w.pure("arith.andi", (inside, as_scalar(w, tiles.at(mask, index, 1))), i1)
-        with when(tiles, inside):
+
+        def count() -> None:
             place = Uniform(w.move(out.ptr, number))
             old = load_lanes(w, place, None, None, 1, once=True)
             store_lanes(w, place, Uniform(w.pure("arith.addi", (as_scalar(w, old), one), out.type)), None, 1)
+
+        choose(tiles, inside, count)
 
     each_element(tiles, shape(op.operands[0].type), body)
     tiles.buffers[result] = out
@@ -332,5 +317,3 @@ ROOTS = {
     "llvm.intr.assume": assume,
     "gpu.barrier": nothing,
 }
-
-__all__ = ["ROOTS", "Shape", "as_vector", "is_tile", "store_tiles"]

@@ -8,11 +8,10 @@ Measured on a 2-core Xeon (2 MB of L2 a core), one thread: 1.7 times as fast for
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1, i32, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from naiad.backends.cpu.tiles.index import uniform
+from naiad.backends.cpu.tiles.branch import choose
 from naiad.backends.cpu.tiles.lanes import Uniform, as_scalar
 from naiad.backends.cpu.tiles.nest import Body, Shape
 from naiad.backends.cpu.tiles.tiles import Tiles
@@ -80,7 +79,7 @@ def streaming(
         first = as_scalar(w, tiles.at(store.operands[0], tuple(index), 1))
         low = w.integer("arith.andi", w.pure("tt.ptr_to_int", (first,), i64), w.index(tiles.target.vector_bytes - 1))
         condition = w.pure("arith.andi", (condition, w.compare("eq", low, w.index(0))), i1)
-    branch(
+    choose(
         tiles,
         condition,
         lambda: _unmasked(tiles, masks, lambda: loop(lambda i, c: body(i, c, True))),
@@ -103,20 +102,3 @@ def large(tiles: Tiles, stores: Sequence[Operation]) -> SSAValue:
         size = w.pure("tt.get_num_programs", (), i32, axis=int_attr(axis))
         programs = w.mul(programs, w.widen(size))
     return w.compare("sge", programs, w.index(-(-LARGE // written)))
-
-
-def branch(tiles: Tiles, condition: SSAValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-    """Writes `then` to run where the condition holds, `otherwise` where it does not."""
-    w, regions = tiles.w, []
-    for write in (then, otherwise):
-        block = Block()
-        with w.inside(block, speculative=True):
-            floor, w.floor = w.floor, w.depth
-            write()
-            w.floor = floor
-            block.add_op(scf.YieldOp())
-        regions.append(Region(block))
-    w.effect(scf.IfOp(condition, [], *regions))
-
-
-__all__ = ["branch", "can_stream", "streaming", "uniform"]

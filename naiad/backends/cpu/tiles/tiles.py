@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from naiad.analysis.strides import Strides
 from naiad.backends.cpu.target import CpuTarget
 from naiad.backends.cpu.tiles.index import Index, linear, row_major
-from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, as_vector, elementwise
+from naiad.backends.cpu.tiles.lanes import Affine, Lanes, Uniform, Vector, elementwise
 from naiad.backends.cpu.tiles.memory import load_lanes, store_lanes
 from naiad.backends.cpu.tiles.plan import Plan
 from naiad.backends.cpu.tiles.writer import Writer
@@ -145,6 +145,3 @@ def evaluate_elementwise(tiles: Tiles, op: Operation, result: int, index: Index,
     operands = [tiles.at(o, index, count) for o in op.operands]
     types = [element(r.type) for r in op.results]
     return elementwise(tiles.w, op.name, operands, types, count, op.properties)[result]
-
-
-__all__ = ["Buffer", "Tiles", "as_vector", "evaluate_elementwise", "values_of"]
