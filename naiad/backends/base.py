@@ -88,9 +88,8 @@ class BaseBackend(ABC):
     @staticmethod
     def parse_attr(description: str) -> list[list[Any]]:
         """What a specialisation says, as attributes of the argument: D is divisible by 16; how a descriptor pads."""
-        if description.startswith("padding="):
-            return [["tt.padding", 2]] if description == "padding=nan" else []
-        return [["tt.divisibility", 16]] if "D" in description else []
+        aligned = [["tt.divisibility", 16]] if "D" in description else []
+        return [*aligned, ["tt.padding", 2]] if description.endswith("padding=nan") else aligned
 
     @staticmethod
     def get_int_specialization(value: int, **keywords: Any) -> str:

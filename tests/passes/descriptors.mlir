@@ -54,7 +54,7 @@ tt.func public @loop(%p: !tt.ptr<f16>, %m: i64, %n: i64, %k: i32) -> tensor<4x8x
 // A kernel's descriptor becomes its pointer: the shape and the strides follow it already.
 
 // CHECK-LABEL: tt.func public @argument
-// CHECK-SAME: (%d: !tt.ptr<f32>, %m: i32, %n: i32, %s: i64, %t: i64) -> tensor<4x8xf32>
+// CHECK-SAME: (%d: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %m: i32, %n: i32, %s: i64 {tt.divisibility = 4 : i32}, %t: i64) -> tensor<4x8xf32>
 tt.func public @argument(%d: !tt.tensordesc<tensor<4x8xf32>>, %m: i32, %n: i32, %s: i64, %t: i64) -> tensor<4x8xf32> {
   // CHECK-NOT: tt.descriptor
   // CHECK: tt.load
@@ -67,9 +67,37 @@ tt.func public @argument(%d: !tt.tensordesc<tensor<4x8xf32>>, %m: i32, %n: i32, 
 // Where they do not follow, they are added; the argument's attribute says how it pads.
 
 // CHECK-LABEL: tt.func public @alone
-// CHECK-SAME: (%d: !tt.ptr<f32>, %{{.*}}: i32, %{{.*}}: i64, %x: i32)
+// CHECK-SAME: (%d: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %{{.*}}: i32, %{{.*}}: i64, %x: i32)
 tt.func public @alone(%d: !tt.tensordesc<tensor<8xf32>> {tt.padding = 2 : i32}, %x: i32) -> tensor<8xf32> {
   // CHECK: arith.constant dense<0x7FC00000> : tensor<8xf32>
   %v = tt.descriptor_load %d[%x] : !tt.tensordesc<tensor<8xf32>> -> tensor<8xf32>
   tt.return %v : tensor<8xf32>
+}
+
+// -----
+// What a descriptor's maker has checked is written down: rows start at multiples of 16 bytes. Of the length of a row the
+// argument's own attribute says so.
+
+// CHECK-LABEL: tt.func public @aligned
+// CHECK-SAME: %n: i32 {tt.divisibility = 8 : i32}, %s: i64 {tt.divisibility = 8 : i32}
+tt.func public @aligned(%d: !tt.tensordesc<tensor<4x8xf16>> {tt.divisibility = 16 : i32}, %m: i32, %n: i32, %s: i64, %t: i64, %x: i32) -> tensor<4x8xf16> {
+  // CHECK: tt.addptr %d, %{{.*}} {tt.divisibility = dense<16> : tensor<1xi32>}
+  // CHECK: arith.muli %{{.*}} {tt.divisibility = dense<8> : tensor<1xi32>} : tensor<4xi64>
+  %v = tt.descriptor_load %d[%x, %x] : !tt.tensordesc<tensor<4x8xf16>> -> tensor<4x8xf16>
+  tt.return %v : tensor<4x8xf16>
+}
+
+// -----
+// Of one that is made in the kernel, too, whatever its base.
+
+// CHECK-LABEL: tt.func public @made
+tt.func public @made(%p: !tt.ptr<f16>, %i: i32, %m: i32, %n: i32, %s: i64) -> tensor<4x8xf16> {
+  // CHECK: %[[BASE:.*]] = tt.addptr %p, %i
+  // CHECK: tt.addptr %[[BASE]], %{{.*}} {tt.divisibility = dense<16> : tensor<1xi32>}
+  %one = arith.constant 1 : i64
+  %zero = arith.constant 0 : i32
+  %q = tt.addptr %p, %i : !tt.ptr<f16>, i32
+  %d = tt.make_tensor_descriptor %q, [%m, %n], [%s, %one] : <f16>, <tensor<4x8xf16>>
+  %v = tt.descriptor_load %d[%zero, %zero] : !tt.tensordesc<tensor<4x8xf16>> -> tensor<4x8xf16>
+  tt.return %v : tensor<4x8xf16>
 }

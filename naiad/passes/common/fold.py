@@ -92,8 +92,8 @@ def short_range(op: MakeRangeOp, rewriter: Rewriter) -> None:
 
 @FOLDS.on(AddPtrOp)
 def add_nothing(op: AddPtrOp, rewriter: Rewriter) -> None:
-    """addptr(p, 0) -> p"""
-    if number(op.offset) == 0:
+    """addptr(p, 0) -> p, unless a promise about p is written there"""
+    if number(op.offset) == 0 and "tt.divisibility" not in op.attributes:
         rewriter.replace(op, op.ptr)
 
 

@@ -3,17 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
-from xdsl.dialects.builtin import AnyFloat, LocationAttr, i1, i32, i64
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, LocationAttr, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.ir.attributes import keyword
-from naiad.ir.base import element, int_attr, shape, tensor
+from naiad.ir.base import bits, element, int_attr, shape, tensor
 from naiad.ir.constants import constant, number
 from naiad.ir.registry import OPS
 
-__all__ = ["Access", "Maker", "Parts"]
+__all__ = ["ALIGNMENT", "Access", "Maker", "Parts"]
+
+ALIGNMENT = 16
+"""Bytes that divide the address of a descriptor's tensor, and the steps between its rows."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,13 @@ class Parts:
     strides: Sequence[SSAValue]
     offsets: Sequence[SSAValue]
     padding: SSAValue | None
+
+    @property
+    def step(self) -> int:
+        """What divides every stride but the last, in elements: those of a descriptor are multiples of 16 bytes."""
+        if self.padding is None:
+            return 1
+        return max(1, ALIGNMENT * 8 // max(8, bits(self.base.type.pointee)))
 
     def flat(self) -> list[SSAValue]:
         last = [] if self.padding is None else [self.padding]
@@ -105,14 +116,10 @@ class Access:
         """The block at `offsets` (i64); the dimensions in `checked` may run over."""
         sizes = shape(tile)
         ranges = [make.op("tt.make_range", tensor(i32, (n,)), start=int_attr(0), end=int_attr(n)) for n in sizes]
-        base = parts.base
-        for offset, stride in zip(offsets, parts.strides, strict=True):
-            if number(offset) != 0:
-                base = make.op("tt.addptr", base.type, base, make.op("arith.muli", i64, offset, stride))
-        ptr = make.splat(base, sizes)
+        ptr = make.splat(_start(make, parts, offsets), sizes)
         mask = None
         for dim, steps in enumerate(ranges):
-            ptr = _moved(make, ptr, steps, parts.strides[dim], dim)
+            ptr = _moved(make, ptr, steps, parts, dim)
             if dim in checked:
                 inside = _inside(make, steps, offsets[dim], parts.shape[dim])
                 mask = make.both(mask, make.repeated(make.placed(inside, dim, len(sizes)), sizes))
@@ -123,10 +130,10 @@ class Access:
         """Rows `rows` (a tile of i32), columns from `column` (i32) on."""
         sizes = shape(tile)
         start = make.op("arith.extsi", i64, column)
-        base = make.op("tt.addptr", parts.base.type, parts.base, make.op("arith.muli", i64, start, parts.strides[1]))
+        base = _start(make, parts, (make.constant(0, i64), start))
         columns = make.op("tt.make_range", tensor(i32, sizes[1:]), start=int_attr(0), end=int_attr(sizes[1]))
-        ptr = _moved(make, make.splat(base, sizes), rows, parts.strides[0], 0)
-        ptr = _moved(make, ptr, columns, parts.strides[1], 1)
+        ptr = _moved(make, make.splat(base, sizes), rows, parts, 0)
+        ptr = _moved(make, ptr, columns, parts, 1)
         mask = make.repeated(make.placed(_rows_inside(make, rows, parts.shape[0]), 0, 2), sizes)
         inside = _inside(make, columns, start, parts.shape[1])
         return Access(make, parts, ptr, make.both(mask, make.repeated(make.placed(inside, 1, 2), sizes)), sizes)
@@ -165,12 +172,39 @@ def _hints(op: Operation, *names: str) -> dict[str, Attribute]:
     return {name: op.properties[name] for name in names if name in op.properties}
 
 
-def _moved(make: Maker, ptr: SSAValue, steps: SSAValue, stride: SSAValue, dim: int) -> SSAValue:
+def _start(make: Maker, parts: Parts, offsets: Sequence[SSAValue]) -> SSAValue:
+    """The pointer to the element at `offsets`. Rows of a descriptor start at multiples of 16 bytes."""
+    *outer, (inner, step) = zip(offsets, parts.strides, strict=True)
+    moves = [make.op("arith.muli", i64, offset, stride) for offset, stride in outer if number(offset) != 0]
+    described = parts.padding is not None
+    if not moves and described and isinstance(parts.base.owner, Operation):
+        moves = [make.constant(0, i64)]
+    base = parts.base
+    if moves:
+        row = reduce(lambda a, b: make.op("arith.addi", i64, a, b), moves)
+        base = promised(make.op("tt.addptr", base.type, base, row), ALIGNMENT if described else 1)
+    if number(inner) != 0:
+        base = make.op("tt.addptr", base.type, base, make.op("arith.muli", i64, inner, step))
+    return base
+
+
+def promised(value: SSAValue, divisor: int) -> SSAValue:
+    """The value, with a note that `divisor` divides it everywhere (pointers: in bytes)."""
+    if divisor > 1 and isinstance(value.owner, Operation):
+        rank = max(1, len(shape(value.type)))
+        value.owner.attributes["tt.divisibility"] = DenseIntOrFPElementsAttr.from_list(
+            TensorType(i32, [rank]), [divisor] * rank
+        )
+    return value
+
+
+def _moved(make: Maker, ptr: SSAValue, steps: SSAValue, parts: Parts, dim: int) -> SSAValue:
     """Pointers moved along one dimension by steps * stride; the product is i64 unless the stride is 1."""
-    sizes = shape(ptr.type)
+    sizes, stride = shape(ptr.type), parts.strides[dim]
     if number(stride) != 1:
         wide = make.op("arith.extsi", tensor(i64, shape(steps.type)), steps)
         steps = make.op("arith.muli", wide.type, wide, make.splat(stride, shape(wide.type)))
+        steps = promised(steps, parts.step if dim < len(sizes) - 1 else 1)
     offset = make.repeated(make.placed(steps, dim, len(sizes)), sizes)
     return make.op("tt.addptr", ptr.type, ptr, offset)
 

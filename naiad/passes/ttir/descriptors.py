@@ -8,21 +8,22 @@
 so that in a loop only scalars change. Such a value is a list of scalars (`Parts`) wherever it goes: through scf, calls
 and arguments. A kernel's descriptor argument becomes its base pointer; its shape (i32) and strides (i64) are the
 arguments that follow, which the front end puts there; where they are not there (ttir by hand) they are added.
-`tt.padding = 2 : i32` on the argument says that it pads with NaN.
+`tt.padding = 2 : i32` on the argument says that it pads with NaN, `tt.divisibility` that its last dimension has a
+multiple of 16 bytes, as the steps between rows and the address always have.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, i1, i32, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, i1, i32, i64
 from xdsl.dialects.scf import ForOp, IfOp, WhileOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from naiad.ir.attributes import keyword
-from naiad.ir.base import shape
+from naiad.ir.base import bits, shape
 from naiad.ir.tt.blocks import (
     AdvanceOp,
     DescriptorGatherOp,
@@ -36,7 +37,7 @@ from naiad.ir.tt.blocks import (
 from naiad.ir.tt.func import FuncOp
 from naiad.ir.tt.memory import LoadOp, StoreOp, is_block_pointer
 from naiad.ir.types import TensorDescType, pointer
-from naiad.passes.ttir.accesses import Access, Maker, Parts
+from naiad.passes.ttir.accesses import ALIGNMENT, Access, Maker, Parts
 
 __all__ = ["RewriteDescriptors"]
 
@@ -129,11 +130,22 @@ class _Rewrite:
         sizes = [make.op("arith.extsi", i64, v) for v in extents[:rank]]
         strides = [*extents[rank:-1], make.constant(1, i64)]  # a descriptor's last dimension is contiguous
         padding = attributes[index].pop("tt.padding", None)
+        self._promises(attributes, index, rank, old.type.block.element_type)
         nan = make.constant(padding is not None and padding.value.data == 2, i1)
         self.parts[old] = Parts(base, sizes, strides, (), nan)
         old.replace_all_uses_with(_stand_in(self, old))
         block.erase_arg(old)
         return index + 1 + 2 * rank
+
+    def _promises(self, attributes: list[dict[str, Attribute]], index: int, rank: int, kind: Attribute) -> None:
+        """What a descriptor's arguments are multiples of, as its maker has checked; rows' length where it says so."""
+        step = max(1, ALIGNMENT * 8 // max(8, bits(kind)))
+        last = attributes[index].pop("tt.divisibility", None)
+        attributes[index]["tt.divisibility"] = IntegerAttr(ALIGNMENT, i32)
+        if last is not None:
+            attributes[index + rank]["tt.divisibility"] = IntegerAttr(step, i32)
+        for n in range(rank - 1):
+            attributes[index + 1 + rank + n]["tt.divisibility"] = IntegerAttr(step, i32)
 
     def expand_argument(self, block: Block, index: int) -> int:
         """Puts scalars in the place of an argument; says how many."""
