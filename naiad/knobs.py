@@ -168,6 +168,7 @@ class naiad_knobs(base_knobs):
     num_threads = env_int("NAIAD_NUM_THREADS", 0, "threads that a launch on the CPU uses; 0: all cores")
     native_launch = env_bool("NAIAD_NATIVE_LAUNCH", True, "launch through compiled launchers; 0: through Python only")
     debug = env_str("NAIAD_DEBUG", "", "words, with commas: recompile (say what caused a compilation)")
+    as_triton = env_bool("NAIAD_AS_TRITON", False, "children of `naiad run` get the drop-in; set to 0 to keep it away")
     triton_version = env_str("NAIAD_TRITON_VERSION", "3.6.0", "triton.__version__ under the drop-in")
 
 

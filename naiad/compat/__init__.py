@@ -8,6 +8,7 @@ import triton                   # modules backed by naiad; an installed triton i
 import sys
 
 from naiad import knobs
+from naiad.compat.children import disinherit, inherit
 from naiad.compat.finder import DropInFinder, is_drop_in
 
 __all__ = ["install", "is_installed", "uninstall"]
@@ -18,14 +19,17 @@ def is_installed() -> bool:
     return any(isinstance(finder, DropInFinder) for finder in sys.meta_path)
 
 
-def install(version: str | None = None) -> None:
+def install(version: str | None = None, children: bool = False) -> None:
     """Makes `triton` mean naiad from now on; a second call changes nothing but the version.
 
-    version: what `triton.__version__` says, by default NAIAD_TRITON_VERSION (3.6.0). Raises RuntimeError where another
-    triton was imported already: code would get parts of both.
+    version: what `triton.__version__` says, by default NAIAD_TRITON_VERSION (3.6.0). children: the Python processes
+    that this one starts get the drop-in too, also those that multiprocessing spawns, by the variables NAIAD_AS_TRITON
+    and PYTHONPATH. Raises RuntimeError where another triton was imported already: code would get parts of both.
     """
     if version is not None:
         knobs.naiad.triton_version = version
+    if children:
+        inherit()
     if is_installed():
         return
     if (module := sys.modules.get("triton")) is not None and not is_drop_in(module):
@@ -36,6 +40,7 @@ def install(version: str | None = None) -> None:
 
 def uninstall() -> None:
     """Forgets the drop-in's modules; `import triton` gives what is installed. What code took before stays naiad's."""
+    disinherit()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, DropInFinder)]
     for name in [name for name in sys.modules if name == "triton" or name.startswith("triton.")]:
         del sys.modules[name]

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import runpy
 import shutil
 import sys
 import time
@@ -34,15 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from naiad import compat
+    from naiad.tools import run
 
-    compat.install()
-    sys.argv = [args.script, *args.args]
+    compat.install(children=True)
     if args.module:
-        sys.path.insert(0, "")
-        runpy.run_module(args.script, run_name="__main__", alter_sys=True)
+        run.run_module(args.script, args.args)
+    elif not Path(args.script).exists():
+        print(
+            f"naiad run: there is no file {args.script}; for a module say `naiad run -m {args.script}`", file=sys.stderr
+        )
+        return 2
     else:
-        sys.path.insert(0, str(Path(args.script).resolve().parent))
-        runpy.run_path(args.script, run_name="__main__")
+        run.run_script(args.script, args.args)
     return 0
 
 
