@@ -1,10 +1,15 @@
-"""Lowering of conversions between numbers. 8-bit floats go through f32, rounded by integer arithmetic."""
+"""Lowering of conversions between numbers.
 
+8-bit floats are converted in pairs where the GPU has instructions for that, else through f32 by integer arithmetic.
+"""
+
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
 from naiad.ir.base import element
 from naiad.lowering.elementwise import each
 from naiad.lowering.rules import Rules
+from naiad.lowering.small_floats import FORMATS, decode, encode
 from naiad.lowering.threads import Threads, llvm_type, scalar_type, width
 
 __all__ = ["rules"]
@@ -12,9 +17,6 @@ __all__ = ["rules"]
 rules = Rules()
 
 NATIVE = ("half", "bfloat", "float", "double")
-FORMATS = {"f8E4M3FN": (4, 3, 7, False), "f8E5M2": (5, 2, 15, True), "f8E4M3FNUZ": (4, 3, 8, False),
-           "f8E5M2FNUZ": (5, 2, 16, False), "f8E4M3B11FNUZ": (4, 3, 11, False)}  # fmt: skip
-"""8-bit formats: exponent bits, mantissa bits, bias, whether the top exponent means infinity."""
 
 
 @rules.lower("arith.sitofp", "arith.uitofp")
@@ -41,7 +43,47 @@ def between_floats(op: Operation, e: Threads) -> str | list[list[str]]:
     source, target = element(op.operands[0].type), element(op.results[0].type)
     rounding = op.properties.get("rounding")
     mode = rounding.data if rounding is not None else "rtne"
-    return each(op, e, lambda a: convert(e, source, target, a, mode))
+    made = pairs(op, e, source, target) if mode == "rtne" else None
+    return made or each(op, e, lambda a: convert(e, source, target, a, mode))
+
+
+def pairs(op: Operation, e: Threads, source: Attribute, target: Attribute) -> list[list[str]] | None:
+    """The registers of a tile to or from 8-bit floats, two by two; None where there is no instruction for that."""
+    narrow = e.target.narrows(target.name) and source.name not in FORMATS
+    widen = e.target.narrows(source.name) and target.name not in FORMATS
+    registers = e.registers(op.operands[0]) if isinstance(op.results[0].type, TensorType) else []
+    if not (narrow or widen) or len(registers) < 2:
+        return None
+    out: list[str] = []
+    for low, high in zip(registers[::2], registers[1::2], strict=True):
+        if narrow:
+            kind = "half" if source.name == "f16" else "float"
+            values = [v if source.name == "f16" else to_f32(e, source, v) for v in (low, high)]
+            out += halves(e, e.target.narrow(e, target.name, kind, *values))
+        else:
+            word = joined(e, low, high)
+            out += [convert_half(e, target, v) for v in e.target.widen(e, source.name, word)]
+    return [out]
+
+
+def joined(e: Threads, low: str, high: str) -> str:
+    """Two bytes as a word."""
+    upper = e.op(f"shl i16 {e.op(f'zext i8 {high} to i16')}, 8")
+    return e.op(f"or i16 {e.op(f'zext i8 {low} to i16')}, {upper}")
+
+
+def halves(e: Threads, word: str) -> list[str]:
+    """The two bytes of a word, the low one first."""
+    return [e.op(f"trunc i16 {word} to i8"), e.op(f"trunc i16 {e.op(f'lshr i16 {word}, 8')} to i8")]
+
+
+def convert_half(e: Threads, target: Attribute, value: str) -> str:
+    """An f16 that came from an 8-bit float in any wider format: exact."""
+    kind = llvm_type(target)
+    if kind == "half":
+        return value
+    wide = e.op(f"fpext half {value} to {'double' if kind == 'double' else 'float'}")
+    return e.op(f"fptrunc float {wide} to bfloat") if kind == "bfloat" else wide
 
 
 def convert(e: Threads, source: Attribute, target: Attribute, value: str, rounding: str = "rtne") -> str:
@@ -70,13 +112,21 @@ def truncate_toward_zero(e: Threads, have: str, want: str, value: str) -> str:
 
 
 def to_f32(e: Threads, source: Attribute, value: str) -> str:
-    """Any float as f32, exactly (f64 is rounded)."""
+    """Any float as f32, exactly; f64 rounded to odd, so that rounding once more to 8 bits is right."""
     kind = llvm_type(source)
     if source.name in FORMATS:
         return decode(e, source.name, value)
     if kind == "float":
         return value
-    return e.op(f"{'fptrunc' if kind == 'double' else 'fpext'} {kind} {value} to float")
+    return e.op(f"fpext {kind} {value} to float") if kind != "double" else round_to_odd(e, value)
+
+
+def round_to_odd(e: Threads, value: str) -> str:
+    """f64 as f32: toward zero, and the last bit set where something was lost."""
+    cut = e.op(f'call float asm "cvt.rz.f32.f64 $0, $1;", "=f,d"(double {value})')
+    lost = e.op(f"fcmp une double {e.op(f'fpext float {cut} to double')}, {value}")
+    bits = e.op(f"or i32 {e.op(f'bitcast float {cut} to i32')}, {e.op(f'zext i1 {lost} to i32')}")
+    return e.op(f"bitcast i32 {bits} to float")
 
 
 def from_f32(e: Threads, target: Attribute, value: str, rounding: str = "rtne") -> str:
@@ -91,70 +141,3 @@ def from_f32(e: Threads, target: Attribute, value: str, rounding: str = "rtne") 
     if rounding == "rtz":
         return truncate_toward_zero(e, "float", kind, value)
     return e.op(f"fptrunc float {value} to {kind}")
-
-
-class Ints:
-    """i32 arithmetic in short form."""
-
-    def __init__(self, e: Threads):
-        self.e = e
-
-    def __call__(self, word: str, a: str, b: str | int) -> str:
-        return self.e.op(f"{word} i32 {a}, {b}")
-
-    def where(self, condition: str, a: str | int, b: str | int) -> str:
-        return self.e.op(f"select i1 {condition}, i32 {a}, i32 {b}")
-
-
-def decode(e: Threads, name: str, value: str) -> str:
-    """An 8-bit float as f32: shifted into place, and scaled by a power of two, which also makes subnormals right."""
-    exponent, mantissa, bias, has_inf = FORMATS[name]
-    i = Ints(e)
-    code = e.op(f"zext i8 {value} to i32")
-    sign, size = i("shl", i("and", code, 128), 24), i("and", code, 127)
-    placed = e.op(f"bitcast i32 {i('shl', size, 23 - mantissa)} to float")
-    scale = f"0x{(1023 + 127 - bias) << 52:016X}"
-    bits = e.op(f"bitcast float {e.op(f'fmul float {placed}, {scale}')} to i32")
-    if name.endswith("FNUZ"):
-        nan = i("icmp eq", code, 128)
-        return e.op(f"bitcast i32 {i.where(nan, 0x7FC00000, i('or', bits, sign))} to float")
-    top = ((1 << exponent) - 1) << mantissa
-    if has_inf:
-        special = i("or", 0x7F800000, i("shl", i("and", size, 3), 21))
-        bits = i.where(i("icmp uge", size, top), special, bits)
-    else:
-        bits = i.where(i("icmp eq", size, 127), 0x7FC00000, bits)
-    return e.op(f"bitcast i32 {i('or', bits, sign)} to float")
-
-
-def encode(e: Threads, name: str, value: str, rounding: str) -> str:
-    """f32 as an 8-bit float, to nearest even or toward zero; what is too large is the largest finite (e5m2:
-    infinity).
-    """
-    _, mantissa, bias, has_inf = FORMATS[name]
-    i, unsigned_zero = Ints(e), name.endswith("FNUZ")
-    bits = e.op(f"bitcast float {value} to i32")
-    sign, size = i("and", i("lshr", bits, 24), 128), i("and", bits, 0x7FFFFFFF)
-    drop = 23 - mantissa
-    even = i("and", i("lshr", size, drop), 1) if rounding == "rtne" else "0"
-    half = (1 << (drop - 1)) - 1 if rounding == "rtne" else 0
-    normal = i("sub", i("lshr", i("add", i("add", size, half), even), drop), (127 - bias) << mantissa)
-    code = i.where(i("icmp ult", size, (128 - bias) << 23), subnormal(e, size, bias, mantissa, rounding), normal)
-    largest = 127 if unsigned_zero else 0x7B if has_inf else 126
-    over = 0x7C if has_inf and rounding == "rtne" else largest
-    code = i.where(i("icmp ugt", code, largest), over, code)
-    if has_inf:
-        code = i.where(i("icmp eq", size, 0x7F800000), 0x7C, code)
-    nan = i("icmp ugt", size, 0x7F800000)
-    if unsigned_zero:
-        signed = i.where(i("icmp eq", code, 0), 0, i("or", code, sign))
-        return e.op(f"trunc i32 {i.where(nan, 128, signed)} to i8")
-    return e.op(f"trunc i32 {i('or', i.where(nan, 127, code), sign)} to i8")
-
-
-def subnormal(e: Threads, size: str, bias: int, mantissa: int, rounding: str) -> str:
-    """The code of a number below the smallest normal one: an integer multiple of the smallest step."""
-    positive = e.op(f"bitcast i32 {size} to float")
-    scaled = e.op(f"fmul float {positive}, 0x{(1023 + bias - 1 + mantissa) << 52:016X}")
-    name = "roundeven" if rounding == "rtne" else "trunc"
-    return e.op(f"fptoui float {e.intrinsic(name, 'float', scaled)} to i32")

@@ -55,6 +55,15 @@ class GpuTarget(Protocol):
     def compare_swap(self, e: "Threads", ptr: str, expected: str, value: str, bits: int, mask: str | None, sem: str,
                      scope: str) -> str: ...  # fmt: skip
 
+    def narrows(self, format: str) -> bool:
+        """Whether there are instructions for the 8-bit floats of a format (`f8E4M3FN`, ...)."""
+
+    def narrow(self, e: "Threads", format: str, type: str, low: str, high: str) -> str:
+        """Two floats (`type` half or float) as two bytes of an i16: to nearest even, saturated."""
+
+    def widen(self, e: "Threads", format: str, word: str) -> list[str]:
+        """The two 8-bit floats of an i16 as half."""
+
     def unary(self, e: "Threads", name: str, type: str, value: str) -> str: ...
 
     def library(self, e: "Threads", name: str, type: str, *values: str) -> str: ...

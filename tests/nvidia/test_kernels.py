@@ -260,16 +260,20 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize("source", TYPES)
-@pytest.mark.parametrize("target", TYPES)
-def test_convert(source: type, target: type) -> None:
+SMALL = [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+
+
+@pytest.mark.parametrize(("source", "target", "arch"), [
+    (a, b, arch) for a in TYPES for b in TYPES for arch in ((80, 90) if a in SMALL or b in SMALL else (80,))
+])  # fmt: skip
+def test_convert(source: type, target: type, arch: int) -> None:
     values = np.concatenate([normal(200) * 3, [0.0, -0.0, 1.0, -1.5, 0.001, 2.0**-9, 2.0**-10, 448.0, 100.0]]).astype(
         np.float32
     )
     if np.dtype(target).kind in "iu" or np.dtype(source).kind in "iu":
         values = np.clip(values, -100, 100)
     x, o = values.astype(source), np.zeros(len(values), target)
-    run(K.convert, (1,), x, o, len(x), BLOCK=256)
+    run(K.convert, (1,), x, o, len(x), BLOCK=256, arch=arch)
     wide = x.astype(np.float64)
     want = (
         (np.trunc(wide) if np.dtype(target).kind in "iu" else wide)
@@ -277,6 +281,27 @@ def test_convert(source: type, target: type) -> None:
         .astype(target)
     )
     assert np.array_equal(o.astype(np.float64), want.astype(np.float64))
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize("source", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64])
+@pytest.mark.parametrize("target", SMALL)
+def test_8_bit_floats_saturate(source: type, target: type, arch: int) -> None:
+    most = float(ml_dtypes.finfo(target).max)
+    x = np.array([1.03, 1.06, 1.5, np.inf, np.nan], np.float64) * most
+    x = np.concatenate([x, -x]).astype(source)
+    o = np.zeros(len(x), target)
+    run(K.convert, (1,), x, o, len(x), BLOCK=256, arch=arch)
+    assert o.astype(np.float64).tolist()[:4] == [most] * 4 and o.astype(np.float64).tolist()[5:9] == [-most] * 4
+    assert np.isnan(o.astype(np.float64)[[4, 9]]).all()
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+def test_f64_is_rounded_once_to_8_bits(arch: int) -> None:
+    x = np.array([1.0625 + 2.0**-40, -1.1875 + 2.0**-40, 1.0625, 2.0**-10 + 2.0**-50, 2.0**-10], np.float64)
+    o = np.zeros(len(x), E4M3)
+    run(K.convert, (1,), x, o, len(x), BLOCK=256, arch=arch)
+    assert o.astype(np.float64).tolist() == [1.125, -1.125, 1.0, 2.0**-9, 0.0]
 
 
 def test_join_and_split() -> None:

@@ -62,6 +62,7 @@ class NvidiaBackend(BaseBackend):
     def parse_options(self, options: dict[str, Any]) -> NvidiaOptions:
         known = {f.name for f in fields(NvidiaOptions)}
         given = {name: value for name, value in options.items() if name in known and value is not None}
+        given.setdefault("arch", f"sm{self.target.arch}")
         if int(self.target.arch) == 90:  # its wgmma sums 8-bit floats in fewer bits than f32 has
             given.setdefault("max_num_imprecise_acc_default", 2**30)
         if isinstance(libs := given.get("extern_libs"), dict):

@@ -19,6 +19,8 @@ __all__ = ["Nvidia", "target_of"]
 AXES = "xyz"
 PTX_VERSIONS = {80: 80, 86: 80, 87: 80, 89: 84, 90: 86, 100: 86, 103: 88, 110: 90, 120: 87, 121: 88}
 LETTER = {8: "h", 16: "h", 32: "r", 64: "l"}
+SMALL = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
+"""PTX's names of the 8-bit floats that it converts."""
 EVICTION = {"evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last", "evict_normal": ""}
 
 
@@ -131,6 +133,21 @@ class Nvidia:
         [made] = asm(e, text, constraints + ",~{memory}", arguments, [kind])
         return made
 
+    def narrows(self, format: str) -> bool:
+        return self.arch >= 89 and format in SMALL
+
+    def narrow(self, e: Threads, format: str, type: str, low: str, high: str) -> str:
+        to = f"cvt.rn.satfinite.{SMALL[format]}x2"
+        if type == "half":
+            pair = pair_of(e, low, high)
+            return asm(e, f"{to}.f16x2 $0, $1;", "=h,r", [f"i32 {pair}"], ["i16"], pure=True)[0]
+        return asm(e, f"{to}.f32 $0, $2, $1;", "=h,f,f", [f"float {low}", f"float {high}"], ["i16"], pure=True)[0]
+
+    def widen(self, e: Threads, format: str, word: str) -> list[str]:
+        [pair] = asm(e, f"cvt.rn.f16x2.{SMALL[format]}x2 $0, $1;", "=r,h", [f"i16 {word}"], ["i32"], pure=True)
+        both = e.op(f"bitcast i32 {pair} to <2 x half>")
+        return [e.op(f"extractelement <2 x half> {both}, i32 {i}") for i in range(2)]
+
     def unary(self, e: Threads, name: str, type: str, value: str) -> str:
         """A function of one f32 or f64: our own where there is one, else that of libdevice."""
         rule = UNARY.get((name, type))
@@ -152,6 +169,12 @@ class Nvidia:
 
     def matrix_multiply(self, op: Operation, e: Threads) -> list[str]:
         return mma.multiply(op, e)
+
+
+def pair_of(e: Threads, low: str, high: str) -> str:
+    """Two halves as an i32."""
+    first = e.op(f"insertelement <2 x half> poison, half {low}, i32 0")
+    return e.op(f"bitcast <2 x half> {e.op(f'insertelement <2 x half> {first}, half {high}, i32 1')} to i32")
 
 
 ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and",

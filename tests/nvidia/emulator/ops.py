@@ -1,5 +1,6 @@
 """What each PTX instruction does, for all active threads at once."""
 
+import ml_dtypes
 import numpy as np
 
 from .machine import Block, EmulationError, Instruction
@@ -108,9 +109,28 @@ def do_setp(block: Block, i: Instruction, active: np.ndarray) -> None:
     write(block, i.operands[0], found, active)
 
 
+SMALL = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
+
+
+def narrowed(pair: np.ndarray, kind: type) -> np.ndarray:
+    """Pairs of numbers as words of two 8-bit floats, saturated."""
+    most = float(ml_dtypes.finfo(kind).max)
+    codes = np.clip(pair, -most, most).astype(kind).view(np.uint8)  # NaN stays
+    return np.ascontiguousarray(codes).view(np.uint16).reshape(-1)
+
+
 def do_cvt(block: Block, i: Instruction, active: np.ndarray) -> None:
     parts = i.opcode.split(".")
     target, source, modes = parts[-2], parts[-1], parts[1:-2]
+    if target in SMALL:
+        found = [value(block, o, source) for o in i.operands[1:]]
+        pair = found[0] if source == "f16x2" else np.stack(found[::-1], 1)
+        write(block, i.operands[0], narrowed(pair, SMALL[target]), active)
+        return
+    if source in SMALL:
+        codes = raw(block, i.operands[1]).astype(np.uint16).view(np.uint8).reshape(-1, 2)
+        write(block, i.operands[0], bits(codes.view(SMALL[source]).astype(np.float32), target), active)
+        return
     if target in ("f16x2", "bf16x2"):
         high, low = (value(block, o, source) for o in i.operands[1:3])
         write(block, i.operands[0], bits(np.stack([low, high], 1), target), active)
@@ -125,6 +145,9 @@ def do_cvt(block: Block, i: Instruction, active: np.ndarray) -> None:
         x = np.where(x >= float(limits.max), limits.max, x.astype(np.int64 if target[0] == "s" else np.uint64))
     if target in ("f16", "f32", "f64", "bf16") and source[0] in "su":
         x = x.astype(np.float32 if target == "f32" else np.float64)
+    if "rz" in modes and target == "f32":
+        nearest = x.astype(np.float32)
+        x = np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest)
     made = bits(x, target)
     if target[0] == "s":  # a register that is wider than its type holds the sign in the rest
         made = made.view(signed(bits_of(target))).astype(np.int64)
