@@ -11,6 +11,11 @@ Stage: TypeAlias = Callable[[Any, dict[str, Any]], Any]
 module that it is given: the text of a stage is printed from its module when it is asked for, maybe much later."""
 
 
+SOURCES = ("language/**", "layouts/**", "ir/**", "analysis/**", "passes/**", "lowering/**", "backends/**", "compiler/**",
+           "rounding.py", "errors.py")  # fmt: skip
+"""The parts of naiad that code may depend on: `x/**` is a folder with all below it, `x/` the files in it."""
+
+
 class Language(Enum):
     """The front end that a source comes from."""
 
@@ -33,6 +38,8 @@ class BaseBackend(ABC):
     binary_ext: ClassVar[str]
     first_stage: ClassVar[str] = "ttir"
     supports_native_tensor_specialization: ClassVar[bool] = True
+    idle_options: ClassVar[frozenset[str]] = frozenset()
+    """Keywords of a launch that are taken and change nothing: tuning times what differs only in them once."""
 
     def __init__(self, target: GPUTarget) -> None:
         if not self.supports_target(target):

@@ -197,3 +197,29 @@ def test_warmup_compiles_every_configuration():
     out = np.zeros(8, "f4")
     kernels = naiad.autotune(CONFIGS, ["n"])(add).warmup(out, out, out, 8, grid=grid)
     assert [kernel.metadata.num_warps for kernel in kernels] == [4, 8] and not out.any()
+
+
+@naiad.jit
+def staged(out, num_stages: tl.constexpr, BLOCK: tl.constexpr):
+    tl.store(out + tl.arange(0, BLOCK), num_stages)
+
+
+def test_what_is_the_same_code_is_timed_once():
+    bench = Bench()
+    options = [{"num_warps": 1}, {"num_warps": 2}, {"num_stages": 4}]
+    configs = [naiad.Config({"BLOCK": block}, **option) for block in (32, 64) for option in options]
+    kernel = naiad.autotune(configs, ["n"], do_bench=bench)(add)
+    x, out = np.ones(100, "f4"), np.zeros(100, "f4")
+    kernel[grid](x, x, out, 100)
+    assert bench.count == 2 and (out == 2).all()
+    assert kernel.best_config is configs[3] and list(kernel.configs_timings) == configs
+
+    hook = naiad.Config({"BLOCK": 32}, num_warps=1, pre_hook=lambda arguments: None)
+    bench = Bench()
+    naiad.autotune([configs[0], hook], ["n"], do_bench=bench)(add)[grid](x, x, out, 100)
+    assert bench.count == 2  # one of them calls a function
+
+    bench = Bench()
+    kernel = naiad.autotune([naiad.Config({"BLOCK": 32}, num_stages=n) for n in (2, 3)], [], do_bench=bench)(staged)
+    kernel[(1,)](np.zeros(32, "f4"))
+    assert bench.count == 2  # the kernel itself reads it

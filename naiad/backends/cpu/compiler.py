@@ -42,6 +42,15 @@ class CPUBackend(BaseBackend):
     """Compiles for the CPU that `target.arch` names: that of this machine where it is empty or "host"."""
 
     binary_ext: ClassVar[str] = "obj"
+    sources: ClassVar[tuple[str, ...]] = (
+        "language/**", "ir/**", "analysis/strides.py", "passes/", "passes/common/**", "passes/ttir/**",
+        "lowering/emitter.py", "lowering/locations.py", "lowering/rules.py", "backends/", "backends/cpu/**",
+        "backends/launch/floats.py", "compiler/**", "rounding.py", "errors.py",
+    )  # fmt: skip
+    idle_options: ClassVar[frozenset[str]] = frozenset(
+        ("num_warps", "num_ctas", "num_stages", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
+         "num_buffers_warp_spec", "num_consumer_groups", "schedule_hint", "launch_pdl", "enable_reflect_ftz")
+    )  # fmt: skip
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
