@@ -30,7 +30,7 @@ _NAMES = {
     "naiad.language.builtin": ("must_use_result",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
-_MODULES = ("backends", "compat", "compiler", "language", "runtime", "testing", "tools")
+_MODULES = ("aot", "backends", "compat", "compiler", "language", "runtime", "testing", "tools")
 __all__ = [
     "AutotunerError",
     "CompilationError",

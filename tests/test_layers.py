@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "naiad"
-LAYERS = ("language", "layouts", "ir", "analysis", "passes", "lowering", "backends", "compiler", "runtime", "tools")
+LAYERS = ("language", "layouts", "ir", "analysis", "passes", "lowering", "backends", "compiler", "runtime", "aot",
+          "tools")  # fmt: skip
 TOP = {"__main__", "compat", "demo", "testing"}
 """On top of all others; what else stands at top level (knobs, errors, ...) is below them and may import no layer."""
 HEAVY = {"xdsl", "llvmlite", "torch"}

@@ -32,7 +32,9 @@ FACADES: dict[str, tuple[str, ...]] = {
     "triton.tools": ("naiad.tools",),
     "triton.tools.tensor_descriptor": ("naiad.tools.tensor_descriptor",),
     "triton.tools.mxfp": ("naiad.tools.mxfp",),
+    "triton.tools.compile": ("naiad.tools.compile",),
     "triton.tools.disasm": ("naiad.tools.disasm",),
+    "triton.tools.link": ("naiad.tools.link",),
     "triton.tools.ragged_tma": ("naiad.tools.ragged_tma",),
 }  # fmt: skip
 
