@@ -18,7 +18,7 @@ from naiad.backends import BaseBackend, GPUTarget, find
 from naiad.backends.driver import driver
 from naiad.compiler.asm import AsmDict, Lazy, text_of_module
 from naiad.compiler.kernel import CompiledKernel, KernelMetadata, LazyDict
-from naiad.compiler.source import ASTSource, IRSource
+from naiad.compiler.source import ASTSource, IRSource, argument_names
 from naiad.compiler.store import Entry, base32, store, text_of
 from naiad.errors import CompilationError
 
@@ -100,7 +100,7 @@ class _Compilation:
     def _metadata(self) -> dict[str, Any]:
         options = {name: value for name, value in vars(self.options).items() if not name.startswith("_")}
         version = knobs.naiad.triton_version
-        return {"hash": self.key, "target": self.backend.target, **options, "triton_version": version}
+        return {"hash": self.key, "target": self.backend.target, **options, "triton_version": version, "writes": None}
 
     def _stages(self, metadata: dict[str, Any], results: dict[str, Any], times: "_Times", until: str = "") -> None:
         """Runs the stages after the source's own, filling `results`; ends with `until`."""
@@ -125,13 +125,31 @@ class _Compilation:
         if not isinstance(self.src, ASTSource):  # IR is what its stage left: the next one comes first
             results[self.src.ext] = module
             names = names[names.index(self.src.ext) + 1 :]
+            metadata["writes"] = self._written(self.src.ext, module)
         for name in names:
-            module = self._replaced(name, stages[name](module, metadata), metadata)
+            made = stages[name](module, metadata)
+            module = self._replaced(name, made, metadata)
+            if name == "ttir" or module is not made:
+                metadata["writes"] = self._written(name, module)
             results[name] = module
             times.mark(name)
             self._dump(name, module)
             if name == until:
                 break
+
+    def _written(self, name: str, module: Any) -> list[str] | None:
+        """The arguments that the kernel may write through, as `argument_names` calls them; None where it is not known.
+
+        It is known of ttir only: not of a later stage that the user wrote.
+        """
+        if name != "ttir" or isinstance(module, str | bytes):
+            return None
+        from naiad.analysis.writes import written_arguments
+
+        names, written = argument_names(self.src), written_arguments(module)
+        if written is None or any(index >= len(names) for index in written):
+            return None
+        return sorted({names[index] for index in written})
 
     def _replaced(self, name: str, module: Any, metadata: dict[str, Any]) -> Any:
         """The module, or what the user put in its place: a file in the override folder, or the option ir_override."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from naiad.backends.base import GPUTarget, Language
@@ -107,3 +107,20 @@ class IRSource:
             if match := re.search(rf'"ttg\.{name}" = (\d+)', self.src):
                 found[name.replace("-", "_")] = int(match.group(1))
         return found
+
+
+def argument_names(src: ASTSource | IRSource) -> list[str]:
+    """A name for each argument of the tt.func, in order: `x`, `pair.0`; the parts of a descriptor all have its name.
+
+    In a file of IR, where arguments have no names, it is their index.
+    """
+
+    def visit(name: str, path: tuple[int, ...], kind: Any) -> Iterator[str]:
+        if isinstance(kind, tuple):
+            for i, part in enumerate(kind):
+                yield from visit(f"{name}.{i}", (*path, i), part)
+        elif kind != "constexpr" and path not in src.constants:
+            rank = kind.count(",", kind.index("["), kind.index("]")) + 1 if kind.startswith("tensordesc") else 0
+            yield from [name] * (1 + 2 * rank)
+
+    return [part for i, (name, kind) in enumerate(src.signature.items()) for part in visit(str(name), (i,), kind)]
