@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ Value = TypeVar("Value")
 on_change: list[Callable[[], None]] = []
 """Called after any setting or hook changed in this process: for what was prepared with the settings as they were."""
 TRUE = frozenset({"1", "true", "on", "yes", "y"})
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_said: set[str] = set()
 
 
 class Env:
@@ -34,6 +37,21 @@ def changed() -> None:
     """Tells everybody on `on_change`."""
     for listener in on_change:
         listener()
+
+
+def warn_once(message: str) -> None:
+    """A RuntimeWarning, each text once a process."""
+    if message not in _said:
+        _said.add(message)
+        warnings.warn(f"naiad: {message}", RuntimeWarning, stacklevel=3)
+
+
+def parse_size(text: str) -> int:
+    """Bytes: `500MB`, `10 GB`, `1.5GiB` or a plain number. ValueError where it is none of these."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", text.upper())
+    if found is None or found.group(2) not in UNITS:
+        raise ValueError(f"{text!r} is no size: expected bytes, or a number with KB, MB, GB, TB, KiB, MiB, GiB, TiB")
+    return int(float(found.group(1)) * UNITS[found.group(2)])
 
 
 class env_base(Generic[Value]):
@@ -125,6 +143,33 @@ class env_int(env_base[int]):
             return int(text)
         except ValueError as error:
             raise RuntimeError(f"Unable to use {self.key}={text}: expected int") from error
+
+
+class env_float(env_base[float]):
+    """A number."""
+
+    type_name = "float"
+
+    def parse(self, text: str) -> float:
+        try:
+            return float(text)
+        except ValueError as error:
+            raise RuntimeError(f"Unable to use {self.key}={text}: expected a number") from error
+
+
+class env_size(env_base[int]):
+    """A number of bytes, written as in `10GB`."""
+
+    type_name = "size"
+
+    def parse(self, text: str) -> int:
+        try:
+            return parse_size(text)
+        except ValueError as error:
+            raise RuntimeError(f"Unable to use {self.key}: {error}") from error
+
+    def transform(self, value: int | str) -> int:
+        return self.parse(value) if isinstance(value, str) else value
 
 
 class env_class(env_base[type | None]):

@@ -20,10 +20,12 @@ from naiad.environment import (
     env_bool,
     env_cached,
     env_class,
+    env_float,
     env_int,
     env_nvidia_tool,
     env_opt_bool,
     env_opt_str,
+    env_size,
     env_str,
     getenv,
 )
@@ -168,6 +170,12 @@ class naiad_knobs(base_knobs):
     num_threads = env_int("NAIAD_NUM_THREADS", 0, "threads that a launch on the CPU uses; 0: all cores")
     native_launch = env_bool("NAIAD_NATIVE_LAUNCH", True, "launch through compiled launchers; 0: through Python only")
     debug = env_str("NAIAD_DEBUG", "", "words, with commas: recompile (say what caused a compilation)")
+    cache_size = env_size(
+        "NAIAD_CACHE_SIZE",
+        10 * 10**9,
+        "what the cache may hold, as 500MB; the least recently used goes; 0: no limit",
+    )
+    remote_timeout = env_float("NAIAD_REMOTE_TIMEOUT", 1.0, "seconds that the remote cache has for an answer")
     as_triton = env_bool("NAIAD_AS_TRITON", False, "children of `naiad run` get the drop-in; set to 0 to keep it away")
     triton_version = env_str("NAIAD_TRITON_VERSION", "3.6.0", "triton.__version__ under the drop-in")
 

@@ -6,8 +6,8 @@ Importing this, and a compilation that the cache answers, import neither xDSL no
 import contextlib
 import functools
 import gc
-import hashlib
 import io
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,15 +18,15 @@ from naiad.backends import BaseBackend, GPUTarget, find
 from naiad.backends.driver import driver
 from naiad.compiler.asm import AsmDict, Lazy, text_of_module
 from naiad.compiler.kernel import CompiledKernel, KernelMetadata, LazyDict
+from naiad.compiler.keys import described_key, get_cache_key
 from naiad.compiler.source import ASTSource, IRSource, argument_names
-from naiad.compiler.store import Entry, base32, store, text_of
+from naiad.compiler.store import Entry, base32, packed_text, store, text_of
+from naiad.compiler.version import version_key
 from naiad.errors import CompilationError
 
 __all__ = ["ASTSource", "AsmDict", "CompiledKernel", "GPUTarget", "IRSource", "KernelMetadata", "LazyDict", "compile",
-           "get_cache_key", "make_backend"]  # fmt: skip
+           "get_cache_key", "make_backend", "version_key"]  # fmt: skip
 make_backend = find
-COMPILING = ("analysis", "backends", "compiler", "ir", "language", "layouts", "lowering", "passes")
-"""The folders of naiad that code depends on."""
 
 
 def compile(
@@ -93,9 +93,12 @@ class _Compilation:
         metadata.setdefault("shared", 0)
         metadata["stages"] = list(results)
         kept = {name: stage for name, stage in results.items() if self._is_kept(name, stage)}
-        files = self.store.save(self.key, Entry(metadata, kept)) if self.keeps else {}
+        files = self.store.save(self.key, Entry(metadata, kept, self._parts())) if self.keeps else {}
         lazy = {name: Lazy(functools.partial(text_of_module, stage)) for name, stage in results.items()}
         return CompiledKernel(self.src, metadata, lazy, files)
+
+    def _parts(self) -> bytes:
+        return packed_text(json.dumps(described_key(self.src, self.backend, self.options)))
 
     def _metadata(self) -> dict[str, Any]:
         options = {name: value for name, value in vars(self.options).items() if not name.startswith("_")}
@@ -217,36 +220,6 @@ class _Times:
     def result(self) -> knobs.CompileTimes:
         stages = [(name, time) for name, time in self.steps.items() if name not in ("source", "store")]
         return knobs.CompileTimes(self.steps.get("source", 0), stages, self.steps.get("store", 0))
-
-
-def get_cache_key(
-    src: ASTSource | IRSource, backend: BaseBackend, options: Any, env_vars: dict[str, str] | None = None
-) -> str:
-    """The name of a compilation's result: a hash of all that it depends on."""
-    variables = knobs.cache_invalidating_values() if env_vars is None else env_vars
-    text = options.hash() if hasattr(options, "hash") else repr(options)
-    parts = [version_key(), src.hash(), backend.hash(), text, repr(sorted(variables.items()))]
-    if hook := knobs.runtime.add_stages_inspection_hook:
-        parts.append(repr(hook()))
-    if path := getattr(options, "ir_override", None):
-        parts.append(hashlib.sha256(_read(path)).hexdigest())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-@functools.cache
-def version_key() -> str:
-    """What stands for naiad itself in a key: names, sizes and times of the files that compile (reading is slow)."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    digest = hashlib.sha256()
-    folders = [os.path.join(root, name) for name in COMPILING]
-    while folders:
-        for item in sorted(os.scandir(folders.pop()), key=lambda item: item.name):
-            if item.name.endswith(".py"):
-                facts = item.stat()
-                digest.update(f"{item.path}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
-            elif item.is_dir():
-                folders.append(item.path)
-    return digest.hexdigest()
 
 
 def _read(path: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from naiad.backends.base import GPUTarget, Language
@@ -45,6 +45,14 @@ class ASTSource:
         attrs = sorted(self.attrs.items())
         parts = [self.fn.cache_key, repr(attrs), repr(list(self.signature.items())), repr(constants)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """What `hash` is of, part by part, for people: a text, or name to text."""
+        names = self.fn.arg_names
+        attrs = {_path_name(names, path): repr(value) for path, value in sorted(self.attrs.items())}
+        constants = {_path_name(names, path): str(stable(value)) for path, value in sorted(self.constants.items())}
+        signature = {name: repr(type_) for name, type_ in self.signature.items()}
+        return {**self.fn.described(), "signature": signature, "constants": constants, "attributes": attrs}
 
     @property
     def is_stable(self) -> bool:
@@ -95,6 +103,10 @@ class IRSource:
     def hash(self) -> str:
         return hashlib.sha256(self.src.encode()).hexdigest()
 
+    def described(self) -> dict[str, Any]:
+        signature = {str(name): repr(type_) for name, type_ in self.signature.items()}
+        return {"source": self.src, "signature": signature}
+
     def make_ir(self, target: GPUTarget, options: Any) -> Any:
         from naiad.backends import find
 
@@ -124,3 +136,8 @@ def argument_names(src: ASTSource | IRSource) -> list[str]:
             yield from [name] * (1 + 2 * rank)
 
     return [part for i, (name, kind) in enumerate(src.signature.items()) for part in visit(str(name), (i,), kind)]
+
+
+def _path_name(names: Sequence[str], path: tuple[int, ...]) -> str:
+    """The argument that a path means: `x`, or `x[1]` within a tuple."""
+    return names[path[0]] + "".join(f"[{i}]" for i in path[1:])

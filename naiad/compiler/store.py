@@ -2,7 +2,8 @@
 
 A file is written aside and renamed, and holds the hash of its content, so that many processes, a killed writer, a full
 disk or a flipped byte cost a compilation at most: what is damaged is deleted and made again, what cannot be
-written is not kept, with one warning. `GroupStore` keeps entries in the cache managers of Triton's interface instead.
+written is not kept, with one warning. Nothing waits for the disk (no fsync): a file that a power cut left short is a
+damaged one. `GroupStore` keeps entries in the cache managers of Triton's interface instead.
 """
 
 import base64
@@ -10,26 +11,31 @@ import contextlib
 import hashlib
 import json
 import os
-import warnings
+import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from naiad import knobs
+from naiad.compiler.eviction import make_room
+from naiad.environment import warn_once
 
-MAGIC = b"naiad1\r\n"
+MAGIC = b"naiad2\r\n"
 SUFFIX = ".naiad"
 DIGEST = 32
-_warned: set[str] = set()
+USED_NS = 3600 * 10**9
+"""How exact the time of an entry's last use is: it is written at most once in this time (an hour)."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled kernel: its metadata, the stages that were kept (name to text or code), and the files that hold it."""
+    """A compiled kernel: its metadata, the stages that were kept (name to text or code), what its key was made of
+    (`packed_text` of JSON), and the files that hold it."""
 
     metadata: dict[str, Any]
     stages: Mapping[str, str | bytes]
+    parts: bytes = b""
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -48,63 +54,93 @@ class FileStore:
         try:
             with open(path, "rb") as file:
                 data = file.read()
+                _mark_used(file.fileno())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            _warn(f"the cache cannot be read: {error}")
+            warn_once(f"the cache cannot be read: {error}")
             return None
         try:
             entry = decode(data, key)
         except ValueError as error:
-            _warn(f"the cache's file {path} is damaged ({error}); the kernel is compiled again")
+            warn_once(f"the cache's file {path} is damaged ({error}); the kernel is compiled again")
             _remove(path)
             return None
-        return Entry(entry.metadata, entry.stages, {f"{entry.metadata.get('name', 'kernel')}.json": path})
+        return Entry(entry.metadata, entry.stages, entry.parts, {f"{entry.metadata.get('name', 'kernel')}.json": path})
 
     def save(self, key: str, entry: Entry) -> dict[str, str]:
         """Writes the entry; gives the files that hold it, none where it could not be written."""
+        data = encode(entry, key)
+        if not self.write(key, data):
+            return {}
+        make_room(self.folder, key, len(data))
+        return {f"{entry.metadata.get('name', 'kernel')}.json": self.path(key)}
+
+    def write(self, key: str, data: bytes) -> bool:
+        """Puts the encoded entry where it belongs, at once or not at all; says whether that went well."""
         path = self.path(key)
         aside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         try:
             os.makedirs(self.folder, exist_ok=True)
             with open(aside, "xb") as file:
-                file.write(encode(entry, key))
+                file.write(data)
             os.replace(aside, path)
         except OSError as error:
             _remove(aside)
-            _warn(f"compiled kernels are not kept: {error}")
-            return {}
-        return {f"{entry.metadata.get('name', 'kernel')}.json": path}
+            warn_once(f"compiled kernels are not kept: {error}")
+            return False
+        return True
 
 
 class GroupStore:
-    """An entry as a group of files in a cache manager (TRITON_CACHE_MANAGER), as Triton keeps it."""
+    """An entry as a group of files in a cache manager (TRITON_CACHE_MANAGER), as Triton keeps it.
+
+    The metadata holds the digests of the other files and of itself: a manager may bring them from anywhere.
+    """
 
     def __init__(self, manager: Any, name: str) -> None:
         self.manager = manager
         self.name = name[:150]
 
     def load(self, key: str) -> Entry | None:
+        """The group as an entry; None where there is none, or where it is not what was written."""
         group = self.manager.get_group(f"{self.name}.json") or {}
         if f"{self.name}.json" not in group:
             return None
+        try:
+            return self._entry(key, group)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            warn_once(f"the cached kernel {self.name} ({base32(key)}) is damaged ({error}); it is compiled again")
+            return None
+
+    def _entry(self, key: str, group: Mapping[str, str]) -> Entry:
         files = {}
         for name, path in group.items():
             with open(path, "rb") as file:
                 files[name.rpartition(".")[2]] = file.read()
         metadata = json.loads(files.pop("json"))
-        stages = {name: data.decode() if name in metadata["text_stages"] else data for name, data in files.items()}
-        return Entry(metadata, stages, dict(group))
+        if metadata.pop("digest") != _digest(metadata) or metadata.pop("entry_key") != key:
+            raise ValueError("the metadata is not what was written")
+        texts, digests = metadata.pop("text_stages"), metadata.pop("stage_digests")
+        if {name: hashlib.sha256(data).hexdigest() for name, data in files.items()} != digests:
+            raise ValueError("the code is not what was written")
+        parts = bytes.fromhex(metadata.pop("key_parts"))
+        stages = {name: data.decode() if name in texts else data for name, data in files.items()}
+        return Entry(metadata, stages, parts, dict(group))
 
     def save(self, key: str, entry: Entry) -> dict[str, str]:
+        contents = {name: data.encode() if isinstance(data, str) else data for name, data in entry.stages.items()}
         metadata = {
             **entry.metadata,
+            "entry_key": key,
+            "key_parts": entry.parts.hex(),
             "text_stages": [name for name, data in entry.stages.items() if isinstance(data, str)],
+            "stage_digests": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
         }
+        text = json.dumps({**metadata, "digest": _digest(metadata)}, default=vars)
         group = {}
         for name, data in entry.stages.items():
             group[f"{self.name}.{name}"] = self.manager.put(data, f"{self.name}.{name}", binary=isinstance(data, bytes))
-        text = json.dumps(metadata, default=vars)
         group[f"{self.name}.json"] = self.manager.put(text, f"{self.name}.json", binary=False)
         self.manager.put_group(f"{self.name}.json", group)
         return group
@@ -123,14 +159,14 @@ def base32(key: str) -> str:
 
 
 def encode(entry: Entry, key: str) -> bytes:
-    """magic, sha256 of the rest, length of the header, header (JSON), stages (texts compressed)."""
+    """magic, sha256 of the rest, length of the header, header (JSON), stages (texts compressed), parts of the key."""
     parts = {
         name: (zlib.compress(data.encode(), 1) if isinstance(data, str) else data)
         for name, data in entry.stages.items()
     }
     sizes = [[name, len(part), isinstance(entry.stages[name], str)] for name, part in parts.items()]
     header = json.dumps({"key": key, "metadata": entry.metadata, "stages": sizes}, default=vars).encode()
-    body = b"".join([len(header).to_bytes(8, "little"), header, *parts.values()])
+    body = b"".join([len(header).to_bytes(8, "little"), header, *parts.values(), entry.parts])
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
@@ -150,7 +186,7 @@ def decode(data: bytes, key: str | None = None) -> Entry:
     for name, length, text in header["stages"]:
         stages[name] = _Compressed(bytes(body[at : at + length])) if text else bytes(body[at : at + length])
         at += length
-    return Entry(header["metadata"], stages)
+    return Entry(header["metadata"], stages, bytes(body[at:]))
 
 
 class _Compressed(bytes):
@@ -160,16 +196,33 @@ class _Compressed(bytes):
         return zlib.decompress(self).decode()
 
 
+def packed_text(text: str) -> bytes:
+    """A text as an entry keeps it."""
+    return _Compressed(zlib.compress(text.encode(), 1))
+
+
 def text_of(stage: Any) -> Any:
     """A stage's text or code as it was given to `save`."""
     return stage.text() if isinstance(stage, _Compressed) else stage
 
 
-def _warn(message: str) -> None:
-    """Says each thing once a process."""
-    if message not in _warned:
-        _warned.add(message)
-        warnings.warn(f"naiad: {message}", RuntimeWarning, stacklevel=3)
+def parts_of(entry: Entry) -> dict[str, Any]:
+    """What the entry's key was made of; empty where that was not kept (entries that are not kernels)."""
+    return json.loads(zlib.decompress(entry.parts)) if entry.parts else {}
+
+
+def _digest(metadata: Mapping[str, Any]) -> str:
+    """A digest of what JSON makes of the metadata."""
+    return hashlib.sha256(json.dumps(metadata, default=vars, sort_keys=True).encode()).hexdigest()
+
+
+def _mark_used(file: int) -> None:
+    """Sets the time of last use, for the eviction; the time of writing stays. Many mounts do not keep it themselves."""
+    facts = os.fstat(file)
+    now = time.time_ns()
+    if now - max(facts.st_atime_ns, facts.st_mtime_ns) > USED_NS:
+        with contextlib.suppress(OSError, NotImplementedError, TypeError):
+            os.utime(file, ns=(now, facts.st_mtime_ns))
 
 
 def _remove(path: str) -> None:

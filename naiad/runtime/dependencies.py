@@ -9,7 +9,7 @@ import builtins
 import copy
 import hashlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -33,6 +33,7 @@ class Dependencies(ast.NodeVisitor):
         self.scopes = (function.__globals__, nonlocals)
         self.hasher = hashlib.sha256(function.src.encode())
         self.globals: Globals = {}
+        self.callees: dict[str, str] = {}
         self.locals: set[str] = set()
         self.in_default = False
 
@@ -76,7 +77,7 @@ class Dependencies(ast.NodeVisitor):
             for part in value.hash_attrs:
                 self.record(part.__func__ if isinstance(part, staticmethod) else part, name, None)
         elif hasattr(value, "cache_key"):
-            self.depend(value)
+            self.depend(value, name)
         elif is_builtin(value):
             pass
         elif callable(value) and not isinstance(value, type | constexpr):
@@ -86,7 +87,7 @@ class Dependencies(ast.NodeVisitor):
             self.globals[name, id(scope)] = (_kept(value), scope)
         return value
 
-    def depend(self, callee: Any) -> None:
+    def depend(self, callee: Any, name: str) -> None:
         """Takes in a called function: its key, and the globals that it reads."""
         key = f"{callee.cache_key}{getattr(callee, 'noinline', False)}"
         seen = getattr(callee, "used_global_vals", {})
@@ -99,6 +100,7 @@ class Dependencies(ast.NodeVisitor):
                     "This is not allowed."
                 )
         self.globals.update(seen)
+        self.callees[name] = key
         self.hasher.update(key.encode())
 
     # Order of evaluation: values before targets, defaults in the enclosing scope
@@ -151,6 +153,17 @@ def changed_global(used: Globals) -> str | None:
             shown = "nothing" if now is ABSENT else now
             return f"Global variable {name} has changed since we compiled this kernel, from {value} to {shown}"
     return None
+
+
+def described(function: Any, callees: Mapping[str, str], used: Globals) -> dict[str, Any]:
+    """What a function's key is made of, part by part: its own source and line, what it calls, what it reads."""
+    constants = {name: str(stable(value)) for (name, _), (value, _) in used.items() if _is_constant(value)}
+    return {
+        "source": function.src,
+        "line": str(function.starting_line_number),
+        "dependencies": dict(sorted(callees.items())),
+        "globals": dict(sorted(constants.items())),
+    }
 
 
 def _arguments(args: ast.arguments) -> list[ast.arg]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from naiad import knobs
 from naiad.backends.signature import BITS, normalize_type, type_canonicalisation_dict
 from naiad.language.function import Function, Parameter
-from naiad.runtime.dependencies import Dependencies, Globals
+from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
 from naiad.runtime.launcher import ComputedGrid, GridLauncher, forget_launchers
 from naiad.runtime.mock import MockTensor, TensorWrapper, reinterpret
@@ -64,6 +64,7 @@ class JITCallable(Function):
         self._lock = threading.RLock()
         self._hash: str | None = None
         self.used_global_vals = {}
+        self._callees: dict[str, str] = {}
         self._fn_name = f"{fn.__module__}.{fn.__qualname__}"
         _ = self.src  # now: the file may be another one later
 
@@ -95,7 +96,13 @@ class JITCallable(Function):
         walk = Dependencies(self, dict(inspect.getclosurevars(self.fn).nonlocals) if self.fn.__closure__ else {})
         walk.visit(self.parse())
         self.used_global_vals = dict(sorted(walk.globals.items()))
+        self._callees = walk.callees
         return hashlib.sha256(f"{walk.digest()}{self.starting_line_number}".encode()).hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """What `cache_key` is a hash of, part by part, for people."""
+        _ = self.cache_key
+        return described(self, self._callees, self.used_global_vals)
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Replaces the source. What calls this function must have its `hash` set to None by the caller of this."""

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import naiad
-from naiad import knobs
-from naiad.compiler import store
+from naiad import environment, knobs
 from naiad.compiler.store import Entry, FileStore, decode, encode, text_of
 from naiad.runtime.cache import FileCacheManager
 from naiad.runtime.jit import JITFunction
@@ -26,7 +25,7 @@ KEY = "ab" * 32
 
 @pytest.fixture(autouse=True)
 def warn_again():
-    store._warned.clear()
+    environment._said.clear()
 
 
 def launch():

@@ -43,7 +43,7 @@ class CPUBackend(BaseBackend):
 
     binary_ext: ClassVar[str] = "obj"
     sources: ClassVar[tuple[str, ...]] = (
-        "language/**", "ir/**", "analysis/strides.py", "passes/", "passes/common/**", "passes/ttir/**",
+        "language/**", "ir/**", "analysis/**", "passes/", "passes/common/**", "passes/ttir/**",
         "lowering/emitter.py", "lowering/locations.py", "lowering/rules.py", "backends/", "backends/cpu/**",
         "backends/launch/floats.py", "compiler/**", "rounding.py", "errors.py",
     )  # fmt: skip

@@ -1,0 +1,147 @@
+"""What stands for naiad and the libraries under it in a key: the content of the files that a target's code depends on.
+
+Reading them at each start would be slow. So the digest of their content is remembered in the cache's folder, beside a
+digest of what the file system says of them (path, size, times, inode): an edit changes that, and they are read again.
+The key itself has no path and no time in it: another machine with the same files has the same key.
+"""
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from naiad import knobs
+from naiad.backends.base import SOURCES
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIBRARIES = ("llvmlite", "xdsl")
+SETTLED_NS = 2_000_000_000
+"""A file that changed less than this ago may change again without a trace: what was read of it is not remembered."""
+
+Facts = list[tuple[str, os.stat_result]]
+"""Relative path to what the file system says, in the order of the paths."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """Digests of naiad's own files and of what it stands on (Python, LLVM, xDSL)."""
+
+    naiad: str
+    libraries: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.naiad}{self.libraries}"
+
+
+def version_key(sources: Sequence[str] = SOURCES) -> str:
+    """The text that goes into keys. `sources`: the parts of naiad that count, as in SOURCES."""
+    return version(tuple(sources)).key
+
+
+@functools.cache
+def version(sources: tuple[str, ...] = SOURCES, root: str = ROOT) -> Version:
+    """What the key holds for these parts of the naiad in `root`, once a process."""
+    own, libraries = facts(root, sources), _libraries()
+    seen = _seen([*own, *libraries])
+    memo = os.path.join(knobs.cache.dir, f"version-{_digest(root, *sources)[:16]}")
+    if known := _recall(memo, seen):
+        return known
+    names = [f"python {sys.version_info[0]}.{sys.version_info[1]}"]
+    found = Version(_content(own, root), _digest(*names, _content(libraries)))
+    newest = max((max(stat.st_mtime_ns, stat.st_ctime_ns) for _, stat in [*own, *libraries]), default=0)
+    if time.time_ns() - newest > SETTLED_NS:
+        _remember(memo, seen, found)
+    return found
+
+
+def facts(root: str, sources: Sequence[str]) -> Facts:
+    """The Python files that `sources` name in `root`."""
+    found: Facts = []
+    for source in sources:
+        folder, below = source.removesuffix("**"), source.endswith("**")
+        if source.endswith(".py"):
+            found.append((source, os.stat(os.path.join(root, source))))
+        else:
+            found += _files(root, folder.rstrip("/"), below)
+    found.sort(key=lambda fact: fact[0])
+    return found
+
+
+def _files(root: str, folder: str, below: bool) -> Iterator[tuple[str, os.stat_result]]:
+    for item in os.scandir(os.path.join(root, folder)):
+        if item.name.endswith(".py"):
+            yield f"{folder}/{item.name}", item.stat()
+        elif below and item.is_dir():
+            yield from _files(root, f"{folder}/{item.name}", below)
+
+
+def _libraries() -> Facts:
+    """The files that say which version of a library is installed; none of it is imported."""
+    return [fact for name in LIBRARIES if (fact := _version_file(name)) is not None]
+
+
+def _version_file(library: str) -> tuple[str, os.stat_result] | None:
+    """Looks in the folders of sys.path: asking the import system takes ten times as long, and comes last."""
+    for folder in sys.path:
+        path = os.path.join(folder, library, "_version.py")
+        with contextlib.suppress(OSError):
+            return path, os.stat(path)
+    spec = importlib.util.find_spec(library)
+    if spec is None or not spec.origin or not os.path.exists(spec.origin):
+        return None
+    beside = os.path.join(os.path.dirname(spec.origin), "_version.py")
+    path = beside if os.path.exists(beside) else spec.origin
+    return path, os.stat(path)
+
+
+def _seen(files: Facts) -> str:
+    """A digest of what the file system says of files. A change time cannot be set back, unlike a modification time."""
+    told = [f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino} {s.st_dev}" for path, s in files]
+    return _digest(*told)
+
+
+def _content(files: Facts, root: str = "") -> str:
+    """A digest of the files' content and of their names: paths below `root`, else without their folders' folder."""
+    digest = hashlib.sha256()
+    for path, _ in files:
+        with open(os.path.join(root, path), "rb") as file:
+            data = file.read()
+        name = path if root else "/".join(path.split(os.sep)[-2:])
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _recall(memo: str, seen: str) -> Version | None:
+    """What was remembered of files that look like this; None where nothing was, or the memo is damaged."""
+    try:
+        with open(memo, encoding="ascii") as file:
+            words = file.read().split()
+    except (OSError, ValueError):
+        return None
+    if len(words) != 4 or words[0] != seen or words[3] != _digest(*words[:3]):
+        return None
+    return Version(words[1], words[2])
+
+
+def _remember(memo: str, seen: str, found: Version) -> None:
+    """Written aside and renamed. A folder that cannot be written costs the next process the reading."""
+    words = [seen, found.naiad, found.libraries]
+    aside = f"{memo}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(memo), exist_ok=True)
+        with open(aside, "x", encoding="ascii") as file:
+            file.write(" ".join([*words, _digest(*words)]))
+        os.replace(aside, memo)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.remove(aside)
