@@ -9,11 +9,11 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from naiad import knobs
-from naiad.compat.table import FACADES, OBJECTS, alias_of, is_package
+from naiad.compat.table import FACADES, OBJECTS, SCRIPTS, alias_of, is_package
 
 FILE = str(Path(__file__).resolve().parent.parent / "__init__.py")
 
@@ -78,6 +78,12 @@ class DropInLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None if alias_of(spec.name) else Facade(spec.name)
 
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m` runs: the module of naiad that answers for this one alone."""
+        homes = FACADES.get(fullname, ())
+        spec = importlib.util.find_spec(homes[0]) if len(homes) == 1 else None
+        return getattr(spec.loader, "get_code", lambda name: None)(homes[0]) if spec else None
+
     def exec_module(self, module: ModuleType) -> None:
         spec_name = module.__spec__.name if module.__spec__ else module.__name__
         name = spec_name if spec_name.startswith("triton") else module.__name__
@@ -90,6 +96,8 @@ class DropInLoader(Loader):
             return
         if isinstance(module, Facade):
             module.__file__ = FILE
+            if name in SCRIPTS:
+                module.__path__ = list(importlib.import_module(SCRIPTS[name]).__path__)
             return
         vars(module).update({n: getattr(Facade(name), n) for n in public_names(name)})
 

@@ -45,6 +45,9 @@ ALIASES = {"triton.knobs": "naiad.knobs", "triton.language": "naiad.language"}
 OBJECTS = {("triton.runtime", "driver"): ("naiad.backends.driver", "driver"),
            ("triton", "compile"): ("naiad.compiler.compiler", "compile")}  # fmt: skip
 
+# Packages whose files are run by their path (`__path__[0]/compile.py`), and where these are.
+SCRIPTS = {"triton.tools": "naiad.tools"}
+
 
 def alias_of(name: str) -> str | None:
     """The module of naiad that the module `name` of Triton is; None where it is none."""
