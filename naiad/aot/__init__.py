@@ -4,8 +4,21 @@
 among several. The commands `naiad compile` and `naiad link` (naiad/tools) write their results to files.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from naiad.aot.errors import AotError, LinkerError, SignatureError
-from naiad.aot.kernel import Compiled, compile
-from naiad.aot.link import Linked, link
+
+if TYPE_CHECKING:
+    from naiad.aot.kernel import Compiled, compile
+    from naiad.aot.linker import Linked, link
 
 __all__ = ["AotError", "Compiled", "Linked", "LinkerError", "SignatureError", "compile", "link"]
+_HOME = {"Compiled": "kernel", "compile": "kernel", "Linked": "linker", "link": "linker"}
+
+
+def __getattr__(name: str) -> Any:
+    """What brings the compiler comes when it is asked for: the command line only looks at the errors."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"naiad.aot.{_HOME[name]}"), name)

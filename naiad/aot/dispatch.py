@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from naiad.aot import cpu, cuda
 
 if TYPE_CHECKING:
-    from naiad.aot.link import Parameter, Variant
+    from naiad.aot.linker import Parameter, Variant
 
 __all__ = ["STYLES", "Style", "header", "source"]
 

@@ -1,4 +1,4 @@
-"""The command `naiad`: run a script under the drop-in, the demo, the environment's variables, the cache."""
+"""The command `naiad`: run a script under the drop-in, the demo, environment variables, the cache, kernels in C."""
 
 import argparse
 import json
@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from naiad import knobs
+from naiad.tools import compile as ahead_of_time
+from naiad.tools import link
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cache = commands.add_parser("cache", help="the cache of compiled kernels: info, ls, clear")
     cache.add_argument("what", choices=sorted(CACHE), nargs="?", default="info")
     cache.set_defaults(action=lambda args: CACHE[args.what]())
+    ahead_of_time.add_arguments(commands.add_parser("compile", help=ahead_of_time.HELP))
+    link.add_arguments(commands.add_parser("link", help=link.HELP))
     args = parser.parse_args(arguments)
     return args.action(args)
 

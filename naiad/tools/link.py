@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def link_kernels(headers: Sequence[Path], out: Path, prefix: str = "", shared: bool = False) -> list[Path]:
     """Writes the dispatcher; gives its files."""
-    from naiad.aot.link import link, read_variants
+    from naiad.aot.linker import link, read_variants
 
     texts = [path.read_text() for path in headers]
     files = link(texts, prefix).write(out)

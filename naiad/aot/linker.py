@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from naiad.aot import dispatch
+from naiad.aot.arguments import KEYWORDS
 from naiad.aot.errors import LinkerError
 from naiad.aot.signature import split
 
@@ -85,6 +86,8 @@ def link(headers: Sequence[str], prefix: str = "") -> Linked:
         _check_distinct(members)
         members.sort(key=lambda variant: -sum(hint is not None for hint in variant.hints))
     name = prefix + first.kernel
+    if name in KEYWORDS or not name.isidentifier():
+        raise LinkerError(f"{name!r} cannot be the name of a function in C", advice="give another prefix, or out name")
     named = {f"{name}_{algorithm}": members for algorithm, members in algorithms.items()}
     style = dispatch.STYLES[first.backend]
     header, source = dispatch.header(name, named, style), dispatch.source(name, named, style)
