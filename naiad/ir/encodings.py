@@ -16,7 +16,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from naiad.layouts.distributed import Blocked, Distributed, DotOperand, Linear, Slice
-from naiad.layouts.linear import LinearLayout
+from naiad.layouts.linear import Dims, LinearLayout
 from naiad.layouts.mma import NvidiaMma
 from naiad.layouts.shared import NvmmaShared, PaddedShared, Shared, SharedLinear, SwizzledShared
 
@@ -345,8 +345,15 @@ def layout_of(type: Attribute) -> Any:
 
 @cache
 def linear_of(type: Attribute) -> LinearLayout:
-    """The linear layout of a tensor type with an encoding, without register bits that only repeat."""
-    return type.encoding.data.linear(tuple(type.get_shape())).without_zeros("register")
+    """The linear layout of a tensor type with an encoding, without register bits that only repeat.
+
+    The CTAs of a cluster count as warps: of one CTA that has the warps of all.
+    """
+    layout = type.encoding.data.linear(tuple(type.get_shape())).without_zeros("register")
+    if not (ctas := layout.ins.width.get("block", 0)):
+        return layout
+    widths = {**layout.ins.width, "warp": layout.ins.width["warp"] + ctas, "block": 0}
+    return LinearLayout(Dims(tuple(widths.items())), layout.outs, layout.columns)
 
 
 @cache

@@ -5,6 +5,7 @@ block, outputs dim0, dim1, ... The first output dimension takes the low bits of 
 the last dimension of the tensor first, so that the packed index of an element is its row-major position.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,8 +20,10 @@ __all__ = [
     "DotOperand",
     "Linear",
     "Slice",
+    "deal_ctas",
     "dim_names",
     "extend",
+    "replicated",
     "shrink",
     "standard",
 ]
@@ -109,6 +112,24 @@ def standard_inputs(layout: LinearLayout, rank: int) -> LinearLayout:
     return standard(layout, rank)
 
 
+def replicated(rank: int, ctas: int) -> CGA:
+    """Every CTA holds the whole tensor."""
+    return ((0,) * rank,) * (ctas.bit_length() - 1)
+
+
+def deal_ctas(shape: Sequence[int], covered: Sequence[int], order: Sequence[int], ctas: int) -> CGA:
+    """Deals a tensor to CTAs, the slowest dimension first, as far as it is larger than what one CTA covers once.
+
+    CTAs that are left hold copies.
+    """
+    steps: list[tuple[int, ...]] = []
+    for d in reversed(order):
+        count = min(ctas, max(1, shape[d] // covered[d]))
+        steps += [tuple((1 << i) * (d == other) for other in range(len(shape))) for i in range(count.bit_length() - 1)]
+        ctas //= count
+    return (*steps, *replicated(len(shape), ctas))
+
+
 @dataclass(frozen=True)
 class Blocked:
     """A box of elements in each thread, of threads in each warp, of warps in the CTA; order: fastest dimension
@@ -132,7 +153,7 @@ class Blocked:
 
     @staticmethod
     def default(shape: Sequence[int], warps: int, lanes: int = 32, size_per_thread: Sequence[int] | None = None,
-                order: Sequence[int] | None = None) -> "Blocked":  # fmt: skip
+                order: Sequence[int] | None = None, ctas: int = 1) -> "Blocked":  # fmt: skip
         """Deals a tensor of `shape` along its fastest dimension first, `size_per_thread` elements a thread."""
         rank = len(shape)
         order = tuple(order or reversed(range(rank)))
@@ -146,7 +167,9 @@ class Blocked:
             left_lanes //= threads[d]
             warp_box[d] = left_warps if last else min(left_warps, max(1, room // threads[d]))
             left_warps //= warp_box[d]
-        return Blocked(size_per_thread, tuple(threads), tuple(warp_box), order)
+        covered = [math.prod(sizes) for sizes in zip(size_per_thread, threads, warp_box, strict=True)]
+        cga = deal_ctas(shape, covered, order, ctas)
+        return Blocked(size_per_thread, tuple(threads), tuple(warp_box), order, cga)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation
 
 from naiad.layouts import gf2
-from naiad.layouts.convert import RegisterMove, SharedMove, ShuffleMove, plan
+from naiad.layouts.convert import RegisterMove, SharedMove, ShuffleMove, plan, source_of
 from naiad.layouts.linear import Dims, LinearLayout
 from naiad.lowering.rules import Rules
 from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type, width
@@ -36,8 +36,20 @@ def move(e: Threads, registers: Sequence[str], source: LinearLayout, target: Lin
         case SharedMove() as how:
             if scratch is None:
                 raise AssertionError("a conversion through shared memory without scratch")
-            return through_shared(e, registers, source, target, type, scratch, how)
+            place = e.own(scratch) if e.ctas > 1 and stays_in_cta(e, source, target) else scratch
+            return through_shared(e, registers, source, target, type, place, how)
     raise AssertionError
+
+
+def stays_in_cta(e: Threads, source: LinearLayout, target: LinearLayout) -> bool:
+    """Whether every element goes from threads of a CTA to threads of the same one."""
+    moved, first = source_of(source, target), e.cta_bits - e.lane_bits
+    for name, width in moved.ins.bits:
+        for i in range(width):
+            there = moved.outs.unpack(moved.bases(name)[i])["warp"] >> first
+            if there != (1 << i >> first if name == "warp" else 0):
+                return False
+    return True
 
 
 def shuffle(e: Threads, registers: Sequence[str], places: LinearLayout, type: str) -> list[str]:
@@ -94,7 +106,7 @@ def shuffled(e: Threads, value: str, type: str, exchange: Callable[[str], str]) 
 
 
 def through_shared(e: Threads, registers: Sequence[str], source: LinearLayout, target: LinearLayout, type: str,
-                   scratch: int, how: SharedMove) -> list[str]:  # fmt: skip
+                   scratch: int | str, how: SharedMove) -> list[str]:  # fmt: skip
     """Stores, waits, loads."""
     write_shared(e, registers, source.compose(how.offset), type, scratch, how.vec)
     if how.within_warp:
@@ -126,6 +138,11 @@ def address(e: Threads, layout: LinearLayout, register: int, size: int, scratch:
     return e.op(f"getelementptr i8, {SHARED} {scratch}, i32 {index}")
 
 
+def space(e: Threads, scratch: int | str) -> str:
+    """The type of addresses: in the memory of all (an offset), or of a CTA's own (an address)."""
+    return e.common if isinstance(scratch, int) else SHARED
+
+
 def write_shared(e: Threads, registers: Sequence[str], layout: LinearLayout, type: str, scratch: int | str, vec: int,
                  flip: int = 0) -> None:  # fmt: skip
     """Stores registers at the element offsets that `layout` gives, `vec` at a time."""
@@ -139,7 +156,7 @@ def write_shared(e: Threads, registers: Sequence[str], layout: LinearLayout, typ
             for k, w in enumerate(words):
                 whole = e.op(f"insertelement {kind} {whole}, i{word} {w}, i32 {k}")
         place = address(e, layout, group[0], size, scratch, flip)
-        e.do(f"store {kind} {whole}, {SHARED} {place}, align {vec * size}")
+        e.do(f"store {kind} {whole}, {space(e, scratch)} {place}, align {vec * size}")
 
 
 def read_shared(e: Threads, layout: LinearLayout, type: str, scratch: int | str, vec: int, flip: int = 0) -> list[str]:
@@ -151,7 +168,7 @@ def read_shared(e: Threads, layout: LinearLayout, type: str, scratch: int | str,
         n = max(1, vec * size * 8 // word)
         kind = f"<{n} x i{word}>" if n > 1 else f"i{word}"
         place = address(e, layout, group[0], size, scratch, flip)
-        whole = e.op(f"load {kind}, {SHARED} {place}, align {vec * size}")
+        whole = e.op(f"load {kind}, {space(e, scratch)} {place}, align {vec * size}")
         words = [e.op(f"extractelement {kind} {whole}, i32 {k}") for k in range(n)] if n > 1 else [whole]
         values = dict(
             zip((layout.packed(register=r) & (vec - 1) for r in group), e.unpack(words, type, word), strict=True)

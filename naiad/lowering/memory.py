@@ -7,7 +7,7 @@ from naiad.ir.base import bits, element
 from naiad.layouts.axes import register_run
 from naiad.lowering.rules import Rules
 from naiad.lowering.target import Access
-from naiad.lowering.threads import SHARED, Threads, held_bits, llvm_type, scalar_type
+from naiad.lowering.threads import Threads, held_bits, llvm_type, scalar_type
 
 __all__ = ["access_vector", "broadcast_owner", "rules"]
 
@@ -125,12 +125,12 @@ def shared_result(op: Operation, e: Threads, made: list[str], kind: str, only: s
 
         def write() -> list[str]:
             for place, value in zip(places, stored, strict=True):
-                e.do(f"store {memory} {value}, {SHARED} {place}, align {size}")
+                e.do(f"store {memory} {value}, {e.common} {place}, align {size}")
             return []
 
         e.when(only, [], write)
         e.target.barrier(e)
-        made = [e.op(f"load {memory}, {SHARED} {place}, align {size}") for place in places]
+        made = [e.op(f"load {memory}, {e.common} {place}, align {size}") for place in places]
         made = [e.op(f"icmp ne i8 {v}, 0") for v in made] if kind == "i1" else made
     elif sem in ("acquire", "acq_rel"):
         e.target.barrier(e)

@@ -11,7 +11,7 @@ from naiad.layouts.linear import LinearLayout
 from naiad.lowering.control import inline
 from naiad.lowering.convert import move, shuffled
 from naiad.lowering.rules import Rules
-from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type
+from naiad.lowering.threads import Threads, held_bits, scalar_type
 
 __all__ = ["Combine", "Tuple", "combiner", "read_parts", "rules"]
 
@@ -83,7 +83,7 @@ def across_warps(op: Operation, e: Threads, parts: list[Tuple], kinds: Sequence[
             size = held_bits(kind) // 8
             for value, index in zip((p[n] for p in parts), e.index_of(slots), strict=True):
                 [word] = e.pack([value], kind, 8 * size)
-                e.do(f"store i{8 * size} {word}, {SHARED} {e.shared(at, e.mul(index, size))}, align {size}")
+                e.do(f"store i{8 * size} {word}, {e.common} {e.shared(at, e.mul(index, size))}, align {size}")
             at += slot_bytes(count, size)
         return []
 
@@ -123,9 +123,9 @@ def read_parts(e: Threads, starts: Sequence[str], offset: int, kind: str, warp_b
 def load_words(e: Threads, place: str, count: int, word: int) -> list[str]:
     """`count` words at an address that is aligned to all of them."""
     if count == 1:
-        return [e.op(f"load i{word}, {SHARED} {place}, align {word // 8}")]
+        return [e.op(f"load i{word}, {e.common} {place}, align {word // 8}")]
     kind = f"<{count} x i{word}>"
-    whole = e.op(f"load {kind}, {SHARED} {place}, align {count * word // 8}")
+    whole = e.op(f"load {kind}, {e.common} {place}, align {count * word // 8}")
     return [e.op(f"extractelement {kind} {whole}, i32 {k}") for k in range(count)]
 
 

@@ -14,7 +14,7 @@ from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import shuffled
 from naiad.lowering.reduce import Combine, Tuple, combiner, read_parts
 from naiad.lowering.rules import Rules
-from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type
+from naiad.lowering.threads import Threads, held_bits, scalar_type
 
 __all__ = ["rules"]
 
@@ -161,7 +161,7 @@ class Scan:
             size = held_bits(kind) // 8
             for total, r in per_block.items():
                 [word] = e.pack([total[n]], kind, 8 * size)
-                e.do(f"store i{8 * size} {word}, {SHARED} {e.shared(at, e.mul(index[r], size))}, align {size}")
+                e.do(f"store i{8 * size} {word}, {e.common} {e.shared(at, e.mul(index[r], size))}, align {size}")
             at += slot_bytes(count, size)
         e.target.barrier(e)
         at, starts = e.scratch(self.op), e.index_of(first_slots(slots))

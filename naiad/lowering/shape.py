@@ -9,7 +9,7 @@ from naiad.layouts.axes import broadcast_target, transposed
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import flat, move, scratch_of
 from naiad.lowering.rules import Rules
-from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type
+from naiad.lowering.threads import Threads, held_bits, scalar_type
 
 __all__ = ["drop_last", "rules"]
 
@@ -123,7 +123,7 @@ def store_rows(e: Threads, source: SSAValue, offset: int) -> None:
     memory = f"i{8 * size}"
     for value, index in zip(e.registers(source), e.index_of(e.layout(source.type)), strict=True):
         [word] = e.pack([value], kind, 8 * size)
-        e.do(f"store {memory} {word}, {SHARED} {e.shared(offset, e.mul(index, size))}, align {size}")
+        e.do(f"store {memory} {word}, {e.common} {e.shared(offset, e.mul(index, size))}, align {size}")
 
 
 def position(e: Threads, index: tuple[str, ...], sizes: tuple[int, ...]) -> str:
@@ -137,7 +137,7 @@ def position(e: Threads, index: tuple[str, ...], sizes: tuple[int, ...]) -> str:
 def load_at(e: Threads, offset: int, place: str, kind: str) -> str:
     """The element at a position of a row-major tile in shared memory."""
     size = held_bits(kind) // 8
-    word = e.op(f"load i{8 * size}, {SHARED} {e.shared(offset, e.mul(place, size))}, align {size}")
+    word = e.op(f"load i{8 * size}, {e.common} {e.shared(offset, e.mul(place, size))}, align {size}")
     return e.unpack([word], kind, 8 * size)[0]
 
 
@@ -185,15 +185,15 @@ def zero_bins(e: Threads, offset: int, bins: int) -> None:
         place = e.shared(offset, e.mul(index, 4))
         here = e.op(f"icmp ult i32 {index}, {bins}") if start + threads > bins else None
         if here is None:
-            e.do(f"store i32 0, {SHARED} {place}, align 4")
+            e.do(f"store i32 0, {e.common} {place}, align 4")
         else:
-            e.when(here, [], partial(e.do, f"store i32 0, {SHARED} {place}, align 4"))
+            e.when(here, [], partial(e.do, f"store i32 0, {e.common} {place}, align 4"))
 
 
 def count_bin(e: Threads, offset: int, index: str, counted: str | None) -> None:
     def write() -> list[str]:
         place = e.shared(offset, e.mul(index, 4))
-        e.op(f"atomicrmw add {SHARED} {place}, i32 1 monotonic")
+        e.op(f"atomicrmw add {e.common} {place}, i32 1 monotonic")
         return []
 
     if counted is None:

@@ -55,7 +55,7 @@ def element_type(type: MemDescType) -> str:
 
 @rules.lower("ttg.local_alloc")
 def allocate(op: Operation, e: Threads) -> list[Memory]:
-    memory = Memory(e.shared(e.offsets[op]))
+    memory = Memory(e.own(e.offsets[op]))
     if op.src is not None:
         store_tile(op.src, op.results[0].type, memory, e)
     return [memory]

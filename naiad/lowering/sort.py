@@ -16,7 +16,7 @@ from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import move, shuffled
 from naiad.lowering.rules import Rules
 from naiad.lowering.shape import load_at, position
-from naiad.lowering.threads import SHARED, Threads, held_bits, scalar_type, width
+from naiad.lowering.threads import Threads, held_bits, scalar_type, width
 
 __all__ = ["rules"]
 
@@ -211,7 +211,7 @@ def topk(op: Operation, e: Threads) -> list[list[str]]:
     e.target.barrier(e)
     size, offset = held_bits(keys.type) // 8, e.scratch(op)
     for key, index in zip(network.registers, e.index_of(network.home), strict=True):
-        e.do(f"store {keys.type} {key}, {SHARED} {e.shared(offset, e.mul(index, size))}, align {size}")
+        e.do(f"store {keys.type} {key}, {e.common} {e.shared(offset, e.mul(index, size))}, align {size}")
     e.target.barrier(e)
     layout = e.layout(op.results[0].type)
     picked = [load_at(e, offset, position(e, at, shape(source.type)), keys.type) for at in e.indices(layout)]

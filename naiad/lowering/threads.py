@@ -1,5 +1,8 @@
 """The emitter of GPU kernels: what one thread does. A tile is the list of operands that this thread holds of it.
 
+The CTAs of a cluster work as one: a thread's number, and `warps`, count through all of them. Ops that move data between
+threads do it in memory that all of them reach, `common`, which is the shared memory of the first CTA.
+
 Values of the IR are bound to: a string (scalars), a list of strings in the register order of the layout (tiles), a
 `Memory` (shared memory), an empty list (tokens).
 """
@@ -25,6 +28,7 @@ from naiad.lowering.target import GpuTarget
 __all__ = ["SHARED", "Memory", "Threads", "llvm_type", "scalar_type"]
 
 SHARED = "ptr addrspace(3)"
+CLUSTER = "ptr addrspace(7)"
 GLOBAL = "ptr addrspace(1)"
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
@@ -59,9 +63,10 @@ class Threads(Emitter):
     """Writes a function. `hoisted` code depends on the thread only and stands at the function's start."""
 
     def __init__(self, module: Module, target: GpuTarget, warps: int, axis: AxisInfo, offsets: dict[Operation, int],
-                 options: Any = None):  # fmt: skip
+                 options: Any = None, ctas: int = 1):  # fmt: skip
         super().__init__(module)
         self.target, self.warps, self.axis, self.offsets, self.options = target, warps, axis, offsets, options
+        self.ctas = ctas
         self.table = Rules()  # what bodies of loops and reductions are lowered with
         self.known: dict[str, str] = {}
         self.products: dict[
@@ -108,6 +113,11 @@ class Threads(Emitter):
                 part = self.hoisted(f"{'shl' if shift > 0 else 'lshr'} i32 {part}, {abs(shift)}")
             total = part if total == "0" else self.hoisted(f"xor i32 {total}, {part}")
         return total
+
+    @property
+    def cta_bits(self) -> int:
+        """The bits of a thread's number within its CTA."""
+        return self.thread_bits - (self.ctas.bit_length() - 1)
 
     def thread_columns(self, layout: LinearLayout) -> gf2.Matrix:
         """The columns of a layout for the bits of the thread's number: lanes, then warps."""
@@ -181,11 +191,13 @@ class Threads(Emitter):
             out.append(memo[value])
         return out
 
-    def owner(self, layout: LinearLayout) -> str | None:
-        """Whether this thread is the one that stores its elements, of all that hold copies; None if all are."""
+    def owner(self, layout: LinearLayout, in_cta: bool = False) -> str | None:
+        """Whether this thread is the one that stores its elements, of all (in its CTA) that hold copies; None if all
+        are.
+        """
         basis = gf2.Basis(layout.bases("register"))
         copies = sum(1 << i for i, c in enumerate(self.thread_columns(layout)) if not basis.add(c))
-        return self.thread_is_zero(copies)
+        return self.thread_is_zero(copies & (1 << self.cta_bits) - 1 if in_cta else copies)
 
     # -- loops and branches carry tiles flattened
 
@@ -222,12 +234,27 @@ class Threads(Emitter):
 
     # -- shared memory
 
+    @property
+    def common(self) -> str:
+        """The type of addresses of the memory that all threads of the program reach."""
+        return SHARED if self.ctas == 1 else CLUSTER
+
+    def own(self, offset: int) -> str:
+        """The address `offset` bytes into the shared memory of this thread's CTA."""
+        return f"getelementptr inbounds (i8, {SHARED} @shared, i32 {offset})" if offset else "@shared"
+
     def shared(self, offset: int, index: str = "0") -> str:
-        """The address `offset` + `index` bytes into the kernel's shared memory."""
-        base = "@shared"
-        if offset:
-            base = f"getelementptr inbounds (i8, {SHARED} @shared, i32 {offset})"
-        return self.op(f"getelementptr i8, {SHARED} {base}, i32 {index}") if index != "0" else base
+        """The address `offset` + `index` bytes into the memory of all threads of the program, of type `common`."""
+        base = self.own(offset)
+        if self.ctas > 1:
+            base = self.first(offset)
+        return self.op(f"getelementptr i8, {self.common} {base}, i32 {index}") if index != "0" else base
+
+    def first(self, offset: int) -> str:
+        """The address `offset` bytes into the first CTA's shared memory."""
+        if (start := self.known.get("first")) is None:
+            start = self.known["first"] = self.at_start(lambda: self.target.of_first_cta(self))
+        return self.hoisted(f"getelementptr i8, {CLUSTER} {start}, i32 {offset}") if offset else start
 
     def scratch(self, op: Operation) -> int:
         """Where the scratch memory of an op starts."""

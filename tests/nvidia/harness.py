@@ -76,7 +76,7 @@ def emulate(made: Any, grid: Sequence[int], args: Sequence[Any]) -> None:
             stands[id(value)] = Stand(memory.put(value), value.dtype)
     row = tuple(stands.get(id(v), v) for v in args)
     values = [packed(p.convert(row), p.code) for p in parameters_of(made.src)]
-    launch(made.asm["ptx"], grid, values, made.metadata.shared, memory)
+    launch(made.asm["ptx"], grid, values, made.metadata.shared, memory, made.metadata.num_ctas)
     for value in args:
         if isinstance(value, np.ndarray):
             value[...] = memory.get(stands[id(value)].address)

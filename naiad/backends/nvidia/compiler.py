@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from naiad.backends.base import BaseBackend, GPUTarget, Language, Stage
+from naiad.backends.base import SOURCES, BaseBackend, GPUTarget, Language, Stage
 
 __all__ = ["NvidiaBackend", "NvidiaOptions"]
+
+
+CLUSTERS = (1, 2, 4, 8, 16)
+"""How many CTAs a cluster may have."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,8 @@ class NvidiaOptions:
     def __post_init__(self) -> None:
         if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
             raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
-        if self.num_ctas != 1:
-            raise ValueError("clusters (num_ctas > 1) are not supported yet: use num_ctas=1")
+        if self.num_ctas not in CLUSTERS:
+            raise ValueError(f"num_ctas must be one of {CLUSTERS}, got {self.num_ctas}")
 
     def hash(self) -> str:
         return repr(self)
@@ -48,6 +52,7 @@ class NvidiaBackend(BaseBackend):
     """Compiles for the compute capability `target.arch`: 80, 86, 89, 90, 100, 120."""
 
     binary_ext: ClassVar[str] = "cubin"
+    sources: ClassVar[tuple[str, ...]] = SOURCES
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
@@ -67,6 +72,11 @@ class NvidiaBackend(BaseBackend):
             given.setdefault("max_num_imprecise_acc_default", 2**30)
         if isinstance(libs := given.get("extern_libs"), dict):
             given["extern_libs"] = tuple(libs.items())
+        if given.get("num_ctas", 1) != 1 and int(self.target.arch) < 90:
+            raise ValueError(
+                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper). Current target is sm_{self.target.arch}. This "
+                "configuration will fail. Please set num_ctas=1 or target an SM90+ GPU."
+            )
         if given.get("debug"):
             given.setdefault("sanitize_overflow", True)
         return NvidiaOptions(**given)

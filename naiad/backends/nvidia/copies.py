@@ -102,7 +102,7 @@ def async_copy(op: Operation, e: Threads) -> list[list[str]]:
     vector = copy_vector(e, op.src, op.mask, type, contiguity)
     if vector * size not in (4, 8, 16):
         raise NotImplementedError(f"an asynchronous copy of {vector * size} bytes at a time")
-    offsets, only = shared.offset_layout(layout, type), e.owner(layout)
+    offsets, only = shared.offset_layout(layout, type), e.owner(layout, in_cta=True)
     masks = e.registers(op.mask) if op.mask is not None else [None] * layout.size("register")
     pointers = e.registers(op.src)
     for at in range(0, len(pointers), vector):

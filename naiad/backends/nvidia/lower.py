@@ -73,17 +73,26 @@ def lower_module(module: ModuleOp, target: Nvidia, warps: int, options: Any = No
     function = kernel_of(module)
     allocation = allocate(function)
     insert_barriers(function, allocation)
-    out = Module()
-    e = Kernel(out, target, warps, AxisInfo.of(function), allocation.offsets, options)
+    out, ctas = Module(), ctas_of(module)
+    e = Kernel(out, target, warps * ctas, AxisInfo.of(function), allocation.offsets, options, ctas)
     parameters = bind_arguments(function, e)
     e.table = RULES
     e.lines_of = lines = Lines(out, e, function)
     lower_block(function.body.blocks[0], e, RULES)
+    if ctas > 1 and allocation.total:  # the memory of a CTA is there from its start to its end
+        e.at_start(lambda: e.target.barrier(e) or "")
+        e.target.barrier(e)
     e.lines[:0] = e.prologue
     name = function.sym_name.data
     out.define("void", name, parameters, e, "ret void", "ptx_kernel", attributes(warps, options) + lines.scope)
     shared_global = "@shared = external addrspace(3) global [0 x i8], align 1024"
     return Lowered(f'target triple = "{TRIPLE}"\n{shared_global}\n{out.text()}', name, allocation.total)
+
+
+def ctas_of(module: ModuleOp) -> int:
+    """The CTAs of a cluster, as the module says."""
+    found = module.attributes.get("ttg.num-ctas")
+    return 1 if found is None else found.value.data
 
 
 def kernel_of(module: ModuleOp) -> FuncOp:

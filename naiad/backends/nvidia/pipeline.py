@@ -23,7 +23,8 @@ ORDER = (
 
 def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
     """What turns ttir into ttgir for `gpu`."""
-    layouts = AssignLayouts(options.num_warps, gpu.warp_size, f"cuda:{gpu.arch}", gpu.has_fp8_mma, gpu.has_wgmma)
+    layouts = AssignLayouts(options.num_warps, gpu.warp_size, f"cuda:{gpu.arch}", gpu.has_fp8_mma, gpu.has_wgmma,
+                           options.num_ctas)  # fmt: skip
     return Pipeline(
         "ttgir",
         (

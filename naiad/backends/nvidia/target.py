@@ -12,7 +12,7 @@ from naiad.backends.nvidia import mma
 from naiad.backends.nvidia.functions import UNARY
 from naiad.backends.nvidia.inline import asm
 from naiad.lowering.target import Access
-from naiad.lowering.threads import GLOBAL, Threads, width
+from naiad.lowering.threads import CLUSTER, GLOBAL, SHARED, Threads, width
 
 __all__ = ["Nvidia", "target_of"]
 
@@ -57,16 +57,28 @@ class Nvidia:
         return self.arch >= 89
 
     def program_id(self, e: Threads, axis: int) -> str:
-        return e.call("i32", f"llvm.nvvm.read.ptx.sreg.ctaid.{AXES[axis]}", (), ())
+        """A cluster is a program."""
+        return special(e, f"{'ctaid' if e.ctas == 1 else 'clusterid'}.{AXES[axis]}")
 
     def num_programs(self, e: Threads, axis: int) -> str:
-        return e.call("i32", f"llvm.nvvm.read.ptx.sreg.nctaid.{AXES[axis]}", (), ())
+        return special(e, f"{'nctaid' if e.ctas == 1 else 'nclusterid'}.{AXES[axis]}")
 
     def thread_id(self, e: Threads) -> str:
-        return e.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", (), ())
+        thread = special(e, "tid.x")
+        if e.ctas == 1:
+            return thread
+        rank = special(e, "cluster.ctarank")
+        return e.op(f"or i32 {thread}, {e.op(f'shl i32 {rank}, {e.cta_bits}')}")
 
     def barrier(self, e: Threads) -> None:
-        e.call("void", "llvm.nvvm.barrier.cta.sync.aligned.all", ("i32",), ("0",))
+        if e.ctas == 1:
+            e.call("void", "llvm.nvvm.barrier.cta.sync.aligned.all", ("i32",), ("0",))
+            return
+        for step in ("arrive", "wait"):
+            e.call("void", f"llvm.nvvm.barrier.cluster.{step}.aligned", (), ())
+
+    def of_first_cta(self, e: Threads) -> str:
+        return e.call(CLUSTER, "llvm.nvvm.mapa.shared.cluster", (SHARED, "i32"), ("@shared", "0"))
 
     def warp_barrier(self, e: Threads) -> None:
         e.call("void", "llvm.nvvm.bar.warp.sync", ("i32",), ("-1",))
@@ -175,6 +187,11 @@ def pair_of(e: Threads, low: str, high: str) -> str:
     """Two halves as an i32."""
     first = e.op(f"insertelement <2 x half> poison, half {low}, i32 0")
     return e.op(f"bitcast <2 x half> {e.op(f'insertelement <2 x half> {first}, half {high}, i32 1')} to i32")
+
+
+def special(e: Threads, name: str) -> str:
+    """A special register."""
+    return e.call("i32", f"llvm.nvvm.read.ptx.sreg.{name}", (), ())
 
 
 ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max", "umin": "min", "and": "and",

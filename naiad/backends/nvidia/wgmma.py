@@ -14,6 +14,7 @@ from naiad.backends.nvidia.mma import words
 from naiad.ir.base import bits
 from naiad.ir.encodings import MemDescType, layout_of
 from naiad.layouts import gf2
+from naiad.layouts.linear import LinearLayout
 from naiad.layouts.mma import NvidiaMma
 from naiad.lowering.dot import places
 from naiad.lowering.rules import Rules
@@ -88,28 +89,25 @@ class Tile:
     def of(layout: NvidiaMma) -> "Tile":
         return Tile(layout.warps_per_cta[0], layout.warps_per_cta[1], layout.instr_shape[1])
 
-    def row_columns(self, e: Threads) -> gf2.Matrix:
-        """The bits of the thread -> the first row of its warpgroup."""
-        bits = e.lane_bits + (self.down.bit_length() - 1)
-        return tuple(16 << i - e.lane_bits if e.lane_bits + 2 <= i < bits else 0 for i in range(e.thread_bits))
 
-    def column_columns(self, e: Threads) -> gf2.Matrix:
-        """The bits of the thread -> the first column of its warp."""
-        start = e.lane_bits + (self.down.bit_length() - 1)
-        return tuple(self.n << i - start if i >= start else 0 for i in range(e.thread_bits))
+def starts(e: Threads, layout: LinearLayout, dim: int) -> gf2.Matrix:
+    """The bits of the thread -> the first row (dim 0) or column (1) of its warpgroup."""
+    columns = [layout.outs.unpack(c)[f"dim{dim}"] for c in e.thread_columns(layout)]
+    return tuple(c if i >= e.lane_bits + 2 else 0 for i, c in enumerate(columns))
 
 
 @rules.lower("ttng.warp_group_dot")
 def multiply(op: Operation, e: Threads) -> list[list[str]]:
     a, b, c = op.operands[:3]
     layout = layout_of(c.type)
-    tile, at, sums = Tile.of(layout), places(e.layout(c.type)), list(e.registers(c))
+    held_layout = e.layout(c.type)
+    tile, at, sums = Tile.of(layout), places(held_layout), list(e.registers(c))
     kinds = f"{KINDS[a.type.element_type.name]}.{KINDS[b.type.element_type.name]}"
     right = Operand(e, b, True)
     per_step = STEP // right.size
-    right_start = right.descriptor(tile.column_columns(e))
+    right_start = right.descriptor(starts(e, held_layout, 1))
     left = Operand(e, a, False) if isinstance(a.type, MemDescType) else None
-    left_start = left.descriptor(tile.row_columns(e)) if left is not None else ""
+    left_start = left.descriptor(starts(e, held_layout, 0)) if left is not None else ""
     a_words = {} if left is not None else words(e, e.registers(a), places(e.layout(a.type)), 1, llvm_type(a.type))
     depth = right.rows
     for m in sorted({m for m, _ in at if m % (16 * tile.down) == 0}):

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from naiad.ir.base import bits, element, shape
-from naiad.layouts.distributed import Blocked, Distributed
+from naiad.layouts.distributed import CGA, Blocked, Distributed
 from naiad.layouts.mma import NvidiaMma
 
 __all__ = ["dot_layouts", "has_matrix_instruction"]
@@ -79,14 +79,31 @@ def warps_over(rows: int, columns: int, warps: int) -> tuple[int, int]:
     return down, across
 
 
-def mma_layout(op: Operation, warps: int) -> NvidiaMma:
+def ctas_over(op: Operation, ctas: int, rows: int, columns: int) -> tuple[CGA, int, int]:
+    """How CTAs share the result of a dot, and the rows and columns of each: rows first, down to so many at least."""
     *batch, m, n = shape(op.results[0].type)
-    ones = (1,) * len(batch)
+    none = (0,) * len(batch)
+    row, column, steps = 1, 1, list[tuple[int, ...]]()
+    for _ in range(ctas.bit_length() - 1):
+        if m // 2 >= rows:
+            steps.append((*none, row, 0))
+            m, row = m // 2, 2 * row
+        elif n // 2 >= columns:
+            steps.append((*none, 0, column))
+            n, column = n // 2, 2 * column
+        else:
+            steps.append((*none, 0, 0))
+    return tuple(steps), m, n
+
+
+def mma_layout(op: Operation, warps: int, ctas: int) -> NvidiaMma:
+    batch = shape(op.results[0].type)[:-2]
+    cga, m, n = ctas_over(op, ctas, 16, 8)
     if batch:
         spread = min(warps, batch[0])
-        return NvidiaMma((2, 0), (spread, *warps_over(m, n, warps // spread)), (1, 16, 8))
+        return NvidiaMma((2, 0), (spread, *warps_over(m, n, warps // spread)), (1, 16, 8), cga)
     dealt = (warps, 1) if is_chained(op) else warps_over(m, n, warps)
-    return NvidiaMma((2, 0), (*ones, *dealt), (*ones, 16, 8))
+    return NvidiaMma((2, 0), dealt, (16, 8), cga)
 
 
 def fits_wgmma(op: Operation, warps: int, accesses: Mapping[Operation, Blocked]) -> bool:
@@ -113,15 +130,16 @@ def runs_along(value: SSAValue, dim: int, accesses: Mapping[Operation, Blocked])
     return not isinstance(maker, Operation) or maker not in accesses or accesses[maker].order[0] == dim
 
 
-def wgmma_layout(op: Operation, warps: int) -> NvidiaMma:
+def wgmma_layout(op: Operation, warps: int, ctas: int) -> NvidiaMma:
     """Warpgroups down the rows as far as there are rows, then across; one instruction spans a warpgroup's columns."""
-    m, n = shape(op.results[0].type)
+    cga, m, n = ctas_over(op, ctas, 64, 16)
     down = min(warps, m // 16)
     across = warps // down
-    return NvidiaMma((3, 0), (down, across), (16, max(8, min(256, n // across)), 256 // bits(op.operands[0].type)))
+    instruction = (16, max(8, min(256, n // across)), 256 // bits(op.operands[0].type))
+    return NvidiaMma((3, 0), (down, across), instruction, cga)
 
 
-def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
+def box_layout(op: Operation, warps: int, lanes: int, ctas: int) -> Blocked:
     """For multiply-adds per element: up to 4 x 4 elements a thread, so that operands are used more than once."""
     sizes = shape(op.results[0].type)
     count = 1
@@ -132,19 +150,19 @@ def box_layout(op: Operation, warps: int, lanes: int) -> Blocked:
     for d in (-1, -2):
         while per_thread[d] < 4 and per_thread[d] < sizes[d] and per_thread[-1] * per_thread[-2] < share:
             per_thread[d] *= 2
-    return Blocked.default(sizes, warps, lanes, per_thread)
+    return Blocked.default(sizes, warps, lanes, per_thread, ctas=ctas)
 
 
 def dot_layouts(
     function: Operation, accesses: Mapping[Operation, Blocked], warps: int, lanes: int = 32, fp8: bool = False,
-    wgmma: bool = False,
+    wgmma: bool = False, ctas: int = 1,
 ) -> dict[Operation, Distributed]:  # fmt: skip
     """The layout of the result of every dot. accesses: the layouts of loads."""
     out: dict[Operation, Distributed] = {}
     for op in function.walk():
         if op.name == "tt.dot" and wgmma and fits_wgmma(op, warps, accesses):
-            out[op] = wgmma_layout(op, warps)
+            out[op] = wgmma_layout(op, warps, ctas)
         elif op.name == "tt.dot":
             fits = has_matrix_instruction(op, fp8) and is_large_enough(op)
-            out[op] = mma_layout(op, warps) if fits else box_layout(op, warps, lanes)
+            out[op] = mma_layout(op, warps, ctas) if fits else box_layout(op, warps, lanes, ctas)
     return out

@@ -38,10 +38,11 @@ class AssignLayouts(ModulePass):
     target: str = "cuda:80"
     fp8: bool = False
     wgmma: bool = False
+    num_ctas: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         op.attributes |= {
-            "ttg.num-ctas": IntegerAttr(1, i32), "ttg.num-warps": IntegerAttr(self.num_warps, i32),
+            "ttg.num-ctas": IntegerAttr(self.num_ctas, i32), "ttg.num-warps": IntegerAttr(self.num_warps, i32),
             "ttg.target": StringAttr(self.target), "ttg.threads-per-warp": IntegerAttr(self.lanes, i32),
         }  # fmt: skip
         for function in op.ops:
@@ -65,13 +66,15 @@ class Assignment:
     def __init__(self, function: Operation, options: AssignLayouts):
         self.function = function
         axis = AxisInfo.of(function)
-        accesses = memory_layouts(function, axis, options.num_warps, options.lanes)
+        accesses = memory_layouts(function, axis, options.num_warps, options.lanes, options.num_ctas)
         anchors: dict[Operation, Distributed] = {
             **accesses,
-            **dot_layouts(function, accesses, options.num_warps, options.lanes, options.fp8, options.wgmma),
+            **dot_layouts(
+                function, accesses, options.num_warps, options.lanes, options.fp8, options.wgmma, options.num_ctas
+            ),
         }
         self.warps, self.lanes = options.num_warps, options.lanes
-        self.homes = Homes(function, anchors, options.num_warps, options.lanes)
+        self.homes = Homes(function, anchors, options.num_warps, options.lanes, options.num_ctas)
         self.made: dict[tuple[SSAValue, Distributed], SSAValue] = {}
         self.costs: dict[SSAValue, int] = {}
 

@@ -4,14 +4,16 @@ vectors.
 Accesses of tiles of one shape in one order share a layout, so that nothing moves between them.
 """
 
+from dataclasses import replace
+
 from xdsl.ir import Operation
 
 from naiad.analysis.axis import AxisInfo
 from naiad.ir.base import bits, element, shape
-from naiad.layouts.distributed import Blocked
+from naiad.layouts.distributed import Blocked, replicated
 from naiad.passes.ttgir.transfer import is_tile
 
-__all__ = ["MEMORY", "memory_layouts"]
+__all__ = ["MEMORY", "feeds_dot", "memory_layouts"]
 
 MEMORY = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
 WIDEST = 32
@@ -38,8 +40,25 @@ def vector_of(axis: AxisInfo, op: Operation, order: tuple[int, ...], threads: in
     return max(1, min(axis.vector(op.operands[0], order[0]), count // threads))
 
 
-def memory_layouts(function: Operation, axis: AxisInfo, warps: int, lanes: int = 32) -> dict[Operation, Blocked]:
-    """The layout of every load, store and atomic on a tile."""
+def feeds_dot(load: Operation) -> bool:
+    """Whether what is loaded becomes an operand of a dot in the same turn."""
+    seen: set[Operation] = set()
+    work = [u.operation for u in load.results[0].uses]
+    while work:
+        op = work.pop()
+        if op.name in ("tt.dot", "ttng.warp_group_dot"):
+            return True
+        if op in seen or op.name.startswith(("scf.", "tt.store")) or len(seen) > 100:
+            continue
+        seen.add(op)
+        work += [u.operation for r in op.results for u in r.uses]
+    return False
+
+
+def memory_layouts(
+    function: Operation, axis: AxisInfo, warps: int, lanes: int = 32, ctas: int = 1
+) -> dict[Operation, Blocked]:
+    """The layout of every load, store and atomic on a tile. Each CTA of a cluster loads whole what feeds a dot."""
     accesses = [op for op in function.walk() if op.name in MEMORY and is_tile(op.operands[0])]
     orders = {op: order_of(axis, op) for op in accesses}
     vectors: dict[tuple, int] = {}
@@ -55,5 +74,7 @@ def memory_layouts(function: Operation, axis: AxisInfo, warps: int, lanes: int =
         sizes, order = shape(op.operands[0].type), orders[op]
         per_thread = [1] * len(sizes)
         per_thread[order[0]] = min(vectors[sizes, order], max(1, WIDEST // widest[sizes, order]))
-        out[op] = Blocked.default(sizes, warps, lanes, per_thread, order)
+        out[op] = Blocked.default(sizes, warps, lanes, per_thread, order, ctas)
+        if ctas > 1 and op.name == "tt.load" and feeds_dot(op):
+            out[op] = replace(out[op], cga=replicated(len(sizes), ctas))
     return out

@@ -20,11 +20,11 @@ from naiad.ir.encodings import encoding, layout_of, linear_of, memdesc
 from naiad.ir.nvg import WarpGroupDotOp, WarpGroupDotWaitOp
 from naiad.ir.ttg import ConvertLayoutOp, LocalAllocOp, LocalLoadOp, MemDescTransOp
 from naiad.layouts.convert import SharedMove, plan
-from naiad.layouts.distributed import Blocked, DotOperand
+from naiad.layouts.distributed import Blocked, DotOperand, Linear
 from naiad.layouts.mma import NvidiaMma
 from naiad.layouts.shared import NvmmaShared, SwizzledShared
 
-__all__ = ["DotOperands", "swizzled_for"]
+__all__ = ["DotOperands", "is_local", "swizzled_for"]
 
 CHUNK = 16
 """Bytes that move as one: what ldmatrix reads of a row, and the widest copy."""
@@ -92,11 +92,34 @@ def goes_through_shared(convert: Operation) -> bool:
     return isinstance(plan(source, result, bits(convert.results[0].type)), SharedMove)
 
 
+def is_local(type: Attribute) -> bool:
+    """Whether each CTA of a cluster holds the whole tile."""
+    return not any(layout_of(type).linear(shape(type)).bases("block"))
+
+
+def made_local(value: SSAValue, anchor: Operation) -> SSAValue:
+    """The tile, whole in each CTA: shared memory that matrix instructions read is a CTA's own."""
+    if is_local(value.type):
+        return value
+    layout, sizes = layout_of(value.type), shape(value.type)
+    whole: Blocked | Linear
+    if isinstance(layout, Blocked):
+        whole = replace(layout, cga=((0,) * len(sizes),) * len(layout.cga))
+    else:
+        given = Linear.of(layout.linear(sizes))
+        parts = tuple(step for step in given.block if any(step))
+        whole = replace(given, register=given.register + parts, block=((0,) * len(sizes),) * len(given.block))
+    type = tensor(value.type.element_type, sizes, encoding(whole))
+    convert = ConvertLayoutOp(value, results=[type], location=anchor.location)
+    anchor.parent_block().insert_op_before(convert, anchor)
+    return convert.results[0]
+
+
 def stored(value: SSAValue, anchor: Operation, choose: Choice) -> SSAValue:
     """A tile in shared memory, before `anchor`. A transposed tile is a view of what it was made of."""
     maker = value.owner
     is_turned = isinstance(maker, Operation) and maker.name == "tt.trans" and len(shape(value.type)) == 2
-    source = maker.operands[0] if is_turned else value
+    source = made_local(maker.operands[0] if is_turned else value, anchor)
     layout, element = choose(source.type, is_turned), source.type.element_type
     alloc = LocalAllocOp(source, results=[memdesc(element, shape(source.type), layout)], location=anchor.location)
     anchor.parent_block().insert_op_before(alloc, anchor)

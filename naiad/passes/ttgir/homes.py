@@ -84,8 +84,9 @@ def targets(op: Operation, operand: int) -> list[SSAValue]:
 class Homes:
     """The layouts of one function. `anchors`: the layouts that accesses and dots have."""
 
-    def __init__(self, function: Operation, anchors: dict[Operation, Distributed], warps: int, lanes: int = 32):
-        self.anchors, self.warps, self.lanes = anchors, warps, lanes
+    def __init__(self, function: Operation, anchors: dict[Operation, Distributed], warps: int, lanes: int = 32,
+                 ctas: int = 1):  # fmt: skip
+        self.anchors, self.warps, self.lanes, self.ctas = anchors, warps, lanes, ctas
         self.of: dict[SSAValue, Distributed] = {}
         self.strength: dict[SSAValue, int] = {}
         for op, layout in anchors.items():
@@ -166,5 +167,5 @@ class Homes:
         owner = value.owner
         sizes = shape(value.type)
         if isinstance(owner, Operation) and owner.name == "tt.join":
-            return with_pair(Blocked.default(sizes[:-1], self.warps, self.lanes))
-        return Blocked.default(sizes, self.warps, self.lanes)
+            return with_pair(Blocked.default(sizes[:-1], self.warps, self.lanes, ctas=self.ctas))
+        return Blocked.default(sizes, self.warps, self.lanes, ctas=self.ctas)

@@ -38,7 +38,8 @@ from naiad.ir.ttg import (
 from naiad.layouts.axes import register_run
 from naiad.passes.common.dce import eliminate_dead_code
 from naiad.passes.effects import is_speculatable
-from naiad.passes.ttgir.dot_operands import swizzled_for
+from naiad.passes.ttgir.coalesce import feeds_dot
+from naiad.passes.ttgir.dot_operands import is_local, swizzled_for
 from naiad.passes.ttgir.transfer import is_tile
 
 __all__ = ["PipelineLoops"]
@@ -145,6 +146,8 @@ class Pipeliner:
         if not is_tile(load.operands[0]) or not feeds_dot(load) or copy_bytes(self.axis, load) < 4:
             return False
         if load.other is not None and number(load.other) != 0:
+            return False
+        if not is_local(load.results[0].type):
             return False
         needs = Ahead(set(self.ahead.ops), set(self.ahead.variables))
         if not all(self.collect(operand, needs) for operand in load.operands):
@@ -349,21 +352,6 @@ def is_inside(owner: Operation | Block, loop: Operation) -> bool:
         if here is loop:
             return True
         here = here.parent_op()
-    return False
-
-
-def feeds_dot(load: Operation) -> bool:
-    """Whether what is loaded becomes an operand of a dot in the same turn."""
-    seen: set[Operation] = set()
-    work = [u.operation for u in load.results[0].uses]
-    while work:
-        op = work.pop()
-        if op.name in ("tt.dot", "ttng.warp_group_dot"):
-            return True
-        if op in seen or op.name.startswith(("scf.", "tt.store")) or len(seen) > 100:
-            continue
-        seen.add(op)
-        work += [u.operation for r in op.results for u in r.uses]
     return False
 
 

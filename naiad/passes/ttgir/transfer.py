@@ -42,7 +42,8 @@ def permuted(layout: Distributed, order: Sequence[int], sizes: tuple[int, ...]) 
         inverse = [order.index(d) for d in range(len(order))]
         fields = (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta)
         size, threads, warps = (tuple(field[d] for d in order) for field in fields)
-        return Blocked(size, threads, warps, tuple(inverse[d] for d in layout.order))
+        cga = tuple(tuple(step[d] for d in order) for step in layout.cga)
+        return Blocked(size, threads, warps, tuple(inverse[d] for d in layout.order), cga)
     return Linear.of(transposed(layout.linear(sizes), tuple(order)))
 
 
@@ -57,18 +58,18 @@ def with_pair(layout: Blocked) -> Blocked:
     """The layout of two tiles joined along a new last dimension: the pair lies in one thread."""
     rank = len(layout.order)
     return Blocked((*layout.size_per_thread, 2), (*layout.threads_per_warp, 1), (*layout.warps_per_cta, 1),
-                   (rank, *layout.order))  # fmt: skip
+                   (rank, *layout.order), tuple((*step, 0) for step in layout.cga))  # fmt: skip
 
 
 def without_pair(layout: Distributed) -> Distributed | None:
     """The layout of each of two joined tiles."""
     if not isinstance(layout, Blocked) or layout.size_per_thread[-1] != 2 or layout.threads_per_warp[-1] != 1:
         return None
-    if layout.warps_per_cta[-1] != 1:
+    if layout.warps_per_cta[-1] != 1 or any(step[-1] for step in layout.cga):
         return None
     last = len(layout.order) - 1
     return Blocked(layout.size_per_thread[:-1], layout.threads_per_warp[:-1], layout.warps_per_cta[:-1],
-                   tuple(d for d in layout.order if d != last))  # fmt: skip
+                   tuple(d for d in layout.order if d != last), tuple(step[:-1] for step in layout.cga))  # fmt: skip
 
 
 def result_layout(op: Operation, operand: int, layout: Distributed) -> Distributed | None:

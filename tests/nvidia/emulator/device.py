@@ -101,7 +101,7 @@ def install(arch: int = 90) -> None:
                 enter(metadata)
             memory = HostMemory(dict(storages(args)))
             values = [packed(p.convert(args), p.code) for p in self.parameters]
-            launch(function, (x, y, z), values, self.metadata.shared, memory)
+            launch(function, (x, y, z), values, self.metadata.shared, memory, self.metadata.num_ctas)
             memory.write_back()
             if leave:
                 leave(metadata)

@@ -77,7 +77,9 @@ class Races:
 
 @dataclass
 class Block:
-    """One thread block: registers of all its threads, its shared memory, the copies under way."""
+    """The blocks of one cluster: registers of all their threads, their shared memory one after the other, the copies
+    under way.
+    """
 
     threads: int
     position: tuple[int, int, int]
@@ -86,11 +88,22 @@ class Block:
     parameters: dict[str, int | np.generic]
     shared: np.ndarray
     races: Races
+    ctas: int = 1
     registers: dict[str, np.ndarray] = field(default_factory=dict)
     pending: list = field(default_factory=list)
     groups: list[list] = field(default_factory=list)
 
     products: list[list] = field(default_factory=lambda: [[]])
+
+    @property
+    def rank(self) -> np.ndarray:
+        """The block of each thread, within the cluster."""
+        return np.arange(self.threads) // (self.threads // self.ctas)
+
+    @property
+    def shared_size(self) -> int:
+        """The bytes of one block's shared memory."""
+        return len(self.shared) // self.ctas
 
     def finish_products(self, keep: int) -> None:
         """Ends products of warpgroups until `keep` groups are under way; the last list is of those not committed."""
@@ -169,8 +182,9 @@ def parse(ptx: str) -> Program:
     return Program(found, code, labels, threads)
 
 
-def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic], shared: int, memory: Memory) -> None:
-    """Runs a kernel on every block of a grid."""
+def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic], shared: int, memory: Memory,
+           ctas: int = 1) -> None:  # fmt: skip
+    """Runs a kernel on every block of a grid, or on every cluster of so many blocks."""
     from . import ops
 
     program = parse(ptx)
@@ -181,8 +195,9 @@ def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic],
     for z in range(size[2]):
         for y in range(size[1]):
             for x in range(size[0]):
-                garbage = np.random.default_rng(0).integers(0, 256, shared, np.uint8)
-                block = Block(program.threads, (x, y, z), size, memory, parameters, garbage, Races.of(shared))
+                garbage = np.random.default_rng(0).integers(0, 256, shared * ctas, np.uint8)
+                threads, races = program.threads * ctas, Races.of(shared * ctas)
+                block = Block(threads, (x, y, z), size, memory, parameters, garbage, races, ctas)
                 run(program, block, ops.execute)
 
 
@@ -216,7 +231,11 @@ def run(program: Program, block: Block, execute) -> None:
             pc[chosen] = end
         elif instruction.opcode.startswith("trap"):
             raise EmulationError("the kernel trapped")
-        elif instruction.opcode.startswith(("bar.sync", "barrier.sync")):
+        elif instruction.opcode.startswith("barrier.cluster.arrive"):
+            continue
+        elif instruction.opcode.startswith(("bar.sync", "barrier.sync", "barrier.cluster.wait")):
+            if block.ctas > 1 and "cluster" not in instruction.opcode:
+                raise EmulationError("a barrier of one block in a cluster")
             waiting |= chosen
         elif chosen.any():
             try:

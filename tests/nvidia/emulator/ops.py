@@ -8,6 +8,7 @@ from .tensor import do_atom, do_cp, do_ldmatrix, do_mma, do_stmatrix, do_wgmma
 from .values import (
     FLOATS,
     PARAMETERS,
+    WINDOW,
     address,
     as_bytes,
     bits,
@@ -308,6 +309,12 @@ def do_shfl(block: Block, i: Instruction, active: np.ndarray) -> None:
     write(block, out, data[me // 32 * 32 + lane], active)
 
 
+def do_mapa(block: Block, i: Instruction, active: np.ndarray) -> None:
+    """The address, in the cluster's memory, of a place in the memory of one of its blocks."""
+    at, rank = (raw(block, o).astype(np.int64) for o in i.operands[1:3])
+    write(block, i.operands[0], at + (rank + 1 << WINDOW), active)
+
+
 def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
     """Runs one instruction in the active threads."""
     word = i.opcode.split(".")[0]
@@ -316,7 +323,8 @@ def execute(block: Block, i: Instruction, active: np.ndarray) -> None:
     rule(block, i, active)
 
 
-RULES = {"ld": do_ld, "st": do_st, "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
+RULES = {"ld": do_ld, "st": do_st, "mapa": do_mapa,
+         "mov": do_mov, "setp": do_setp, "cvt": do_cvt, "fma": do_fma, "mad": do_mad,
          "selp": do_selp, "testp": do_testp, "copysign": do_copysign, "bfe": do_bfe, "bfi": do_bfi,
          "prmt": do_prmt, "lop3": do_lop3, "shfl": do_shfl, "mma": do_mma,
          "ldmatrix": do_ldmatrix, "stmatrix": do_stmatrix, "cp": do_cp, "atom": do_atom, "red": do_atom,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .machine import Block, EmulationError, Instruction
-from .values import address, bits, load, names, raw, reach, space_of, store, unsigned, value, warps, write
+from .values import address, bits, in_shared, load, names, raw, reach, space_of, store, unsigned, value, warps, write
 
 
 def whole_warps(block: Block, active: np.ndarray) -> list[slice]:
@@ -147,8 +147,9 @@ def do_atom(block: Block, i: Instruction, active: np.ndarray) -> None:
     has_result = parts[0] == "atom"
     at = address(block, i.operands[has_result])
     given = [value(block, o, kind) for o in i.operands[has_result + 1 :]]
-    memory = block.shared if space == "shared" else block.memory.bytes
-    at = at if space == "shared" else np.where(active, block.memory.locate(at), 0)
+    is_shared = space.startswith("shared")
+    memory = block.shared if is_shared else block.memory.bytes
+    at = np.where(active, in_shared(block, space, at) if is_shared else block.memory.locate(at), 0)
     size = given[0].dtype.itemsize if kind != "bf16" else 2
     old = np.zeros(block.threads, unsigned(8 * size))
     for t in np.flatnonzero(active):
@@ -194,7 +195,7 @@ def combined(word: str, before: np.generic, given: list) -> np.generic:
 SWIZZLES = {1: (128, 7), 2: (64, 3), 3: (32, 1)}
 
 
-def matrix_at(block: Block, descriptor: int, k: int, other: int, is_k_major: bool) -> np.ndarray:
+def matrix_at(block: Block, thread: int, descriptor: int, k: int, other: int, is_k_major: bool) -> np.ndarray:
     """The operand [other, k] that a descriptor of wgmma describes, as its bytes. Source: PTX ISA."""
     size = 32 // k
     if size == 1 and not is_k_major:
@@ -209,8 +210,9 @@ def matrix_at(block: Block, descriptor: int, k: int, other: int, is_k_major: boo
         per = width // 2
         at = start + i // per * leading + j // 8 * stride + j % 8 * width + 2 * (i % per)
     at = at ^ (at >> 7 & mask) << 4
-    if at.max() + size > len(block.shared):
+    if at.max() + size > block.shared_size:
         raise EmulationError("wgmma reads shared memory out of bounds")
+    at = at + block.rank[thread] * block.shared_size
     return np.ascontiguousarray(block.shared[at[..., None] + np.arange(size)].reshape(other, -1))
 
 
@@ -247,12 +249,14 @@ def finish(
             raise EmulationError("not all threads of a warpgroup reach wgmma")
         if len(set(right[group].tolist())) > 1:
             raise EmulationError("the threads of a warpgroup have different descriptors")
-        b = decoded(matrix_at(block, int(right[first]), k, n, not flags[-1]).view(np.uint32), b_kind)
+        b = decoded(matrix_at(block, first, int(right[first]), k, n, not flags[-1]).view(np.uint32), b_kind)
         if in_registers:
             words = np.stack([raw(block, w).astype(np.uint32) for w in in_registers], 1)[group]
             a = np.concatenate([rows_of(decoded(words[32 * w : 32 * w + 32], a_kind), k) for w in range(4)])
         else:
-            a = decoded(matrix_at(block, int(descriptors[0][first]), k, 64, not flags[0]).view(np.uint32), a_kind)
+            a = decoded(
+                matrix_at(block, first, int(descriptors[0][first]), k, 64, not flags[0]).view(np.uint32), a_kind
+            )
         add_product(sums[group], a @ b.T, n)
     for index, name in enumerate(outs):
         write(block, name, sums[:, index], active)

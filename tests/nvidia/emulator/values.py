@@ -13,7 +13,9 @@ np.seterr(all="ignore")
 PARAMETERS = 1 << 41
 """Where the kernel's parameters would lie, for code that computes which one it reads."""
 FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
-SPECIAL = {"%tid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z"}
+SPECIAL = {f"%{name}.{axis}" for name in ("tid", "ctaid", "nctaid", "clusterid", "nclusterid") for axis in "xyz"}
+WINDOW = 24
+"""Addresses of a cluster's memory have the number of the block, plus one, above so many bits."""
 
 
 def bits_of(type: str) -> int:
@@ -39,8 +41,12 @@ def raw(block: Block, operand: str) -> np.ndarray:
         name, axis = operand[1:].split(".")
         k = "xyz".index(axis)
         if name == "tid":
-            return np.arange(n, dtype=np.uint32)
-        return np.full(n, (block.position if name == "ctaid" else block.grid)[k], np.uint32)
+            return (np.arange(n) % (n // block.ctas)).astype(np.uint32)
+        if block.ctas > 1 and "cta" in name:
+            raise EmulationError(f"a program of several blocks asks for {operand}")
+        return np.full(n, (block.grid if name[0] == "n" else block.position)[k], np.uint32)
+    if operand == "%cluster_ctarank":
+        return block.rank.astype(np.uint32)
     if operand in ("shared", "global_smem"):
         return np.zeros(n, np.uint64)
     if operand.startswith("0f"):
@@ -133,8 +139,13 @@ def address(block: Block, operand: str) -> np.ndarray:
 def reach(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarray) -> np.ndarray:
     """The byte indices of an access, checked."""
     first = at[active]
-    places = (block.memory.locate(first) if space == "global" else first)[:, None] + np.arange(size)
-    limit = len(block.shared) if space == "shared" else len(block.memory.bytes)
+    start = first
+    if space == "global":
+        start = block.memory.locate(first)
+    elif space.startswith("shared"):
+        start = in_shared(block, space, at)[active]
+    places = start[:, None] + np.arange(size)
+    limit = len(block.shared) if space.startswith("shared") else len(block.memory.bytes)
     if places.size and (
         places.min() < 0 or places.max() >= limit or (space == "global" and not block.memory.mapped[places].all())
     ):
@@ -142,6 +153,15 @@ def reach(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarra
     if places.size and np.any(first % size):
         raise EmulationError(f"an access of {size} bytes that is not aligned")
     return places
+
+
+def in_shared(block: Block, space: str, at: np.ndarray) -> np.ndarray:
+    """Where addresses of shared memory lie in that of all blocks; -1 where they are out of bounds."""
+    rank = block.rank
+    if space == "shared::cluster":
+        rank = np.where(at >> WINDOW == 0, rank, (at >> WINDOW) - 1)
+        at = at & (1 << WINDOW) - 1
+    return np.where((at >= 0) & (at < block.shared_size), at + rank * block.shared_size, -1)
 
 
 def warps(active: np.ndarray) -> np.ndarray:
@@ -152,7 +172,7 @@ def load(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarray
     """`size` bytes per thread; zeros in threads that are not active."""
     places = reach(block, space, at, size, active)
     out = np.zeros((block.threads, size), np.uint8)
-    if space == "shared":
+    if space.startswith("shared"):
         block.races.on_read(places, warps(active))
         out[active] = block.shared[places]
     else:
@@ -162,7 +182,7 @@ def load(block: Block, space: str, at: np.ndarray, size: int, active: np.ndarray
 
 def store(block: Block, space: str, at: np.ndarray, data: np.ndarray, active: np.ndarray) -> None:
     places = reach(block, space, at, data.shape[1], active)
-    if space == "shared":
+    if space.startswith("shared"):
         block.races.on_write(places, warps(active), block.shared[places] == data[active])
         block.shared[places] = data[active]
     else:
@@ -176,7 +196,7 @@ def as_bytes(words: list[np.ndarray], size: int) -> np.ndarray:
 
 
 def space_of(opcode: str) -> str:
-    for space in ("global", "shared", "param", "const"):
+    for space in ("global", "shared::cluster", "shared", "param", "const"):
         if f".{space}" in opcode:
             return space
     return "global"
