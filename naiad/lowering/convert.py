@@ -44,8 +44,8 @@ def move(e: Threads, registers: Sequence[str], source: LinearLayout, target: Lin
 def stays_in_cta(e: Threads, source: LinearLayout, target: LinearLayout) -> bool:
     """Whether every element goes from threads of a CTA to threads of the same one."""
     moved, first = source_of(source, target), e.cta_bits - e.lane_bits
-    for name, width in moved.ins.bits:
-        for i in range(width):
+    for name, bits in moved.ins.bits:
+        for i in range(bits):
             there = moved.outs.unpack(moved.bases(name)[i])["warp"] >> first
             if there != (1 << i >> first if name == "warp" else 0):
                 return False
