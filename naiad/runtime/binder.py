@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from naiad.backends.constants import freeze
-from naiad.runtime.specialize import BY_TYPE, boolean, learn, specialize
+from naiad.runtime.specialize import BY_TYPE, Extra, boolean, learn, specialize
 
 Bound: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 """The arguments in order of the parameters, a pair of `specialize` for each, and the keywords that are options."""
 
 
-def make_binder(function: Any) -> Callable[..., Bound]:
+def make_binder(function: Any, extra: Extra | None = None) -> Callable[..., Bound]:
     """A function of the kernel's parameters and `**options` that gives a Bound."""
-    scope: dict[str, Any] = dict(NAMES)
+    scope: dict[str, Any] = {**NAMES, "_naiad_extra": extra}
     heads: list[str] = []
     pairs: list[str] = []
     names: list[str] = []
@@ -29,17 +29,23 @@ def make_binder(function: Any) -> Callable[..., Bound]:
             head += f"=_naiad_default_{name}"
         heads.append(head)
         names.append(f"{name},")
-        pairs.append(_pair(parameter) + ",")
+        pairs.append(_pair(parameter, extra) + ",")
     text = f"def {function.__name__}({', '.join([*heads, '**_naiad_options'])}):\n"
     exec(f"{text} return ({''.join(names)}), ({''.join(pairs)}), _naiad_options", scope)
     return scope[function.__name__]
 
 
-def _pair(parameter: Any) -> str:
+def _pair(parameter: Any, extra: Extra | None) -> str:
     """The expression that specialises one parameter."""
     name = parameter.name
     if parameter.is_constexpr:
         return f"('constexpr', _naiad_freeze({name}))"
+    plain = _plain_pair(parameter)
+    return plain if extra is None else f"_naiad_extra({plain}, {name}, {not parameter.do_not_specialize_on_alignment})"
+
+
+def _plain_pair(parameter: Any) -> str:
+    name = parameter.name
     value, align = not parameter.do_not_specialize, not parameter.do_not_specialize_on_alignment
     if parameter.annotation_type:
         return f"_naiad_typed({name}, {parameter.annotation_type!r}, {value}, {align})"
@@ -62,7 +68,9 @@ def typed(argument: Any, annotation: str, value: bool, align: bool) -> tuple[Any
     return annotation, boolean(argument, False, value, align)[1] if kind == "i1" else seen
 
 
-def explain_mismatch(function: Any, args: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Exception:
+def explain_mismatch(
+    function: Any, args: tuple[Any, ...], keywords: dict[str, Any], error: Exception, extra: Extra | None = None
+) -> Exception:
     """The error of a failed binding in words: which argument is missing, surplus, or of a type that kernels refuse."""
     signature, given = function.signature, dict(keywords)
     names = ", ".join(function.arg_names)
@@ -75,7 +83,7 @@ def explain_mismatch(function: Any, args: tuple[Any, ...], keywords: dict[str, A
         if parameter.name not in bound.arguments:
             continue
         try:
-            eval(_pair(parameter), dict(NAMES), bound.arguments)
+            eval(_pair(parameter, extra), {**NAMES, "_naiad_extra": extra}, bound.arguments)
         except (TypeError, OverflowError) as reason:
             return type(reason)(f"{function.__name__}: argument {parameter.name}: {reason}")
     return error

@@ -1,6 +1,5 @@
 """One kernel on one device: binding arguments, specialising, the kernels compiled so far, and launching."""
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ from naiad.runtime.binder import Bound, explain_mismatch, make_binder
 from naiad.runtime.dependencies import changed_global
 from naiad.runtime.grid import normalize_grid
 from naiad.runtime.mock import MockTensor
+from naiad.runtime.specialize import extra_of
 
 # Keywords of a launch that only GPUs give a meaning: every backend takes them.
 LAUNCH_OPTIONS = frozenset(
@@ -62,10 +62,10 @@ class Device:
     def __init__(self, function: Any, target: GPUTarget) -> None:
         self.function, self.target, self.backend = function, target, find(target)
         self.driver = driver_for(target)
+        self.extra = extra_of(function, self.backend)
         self.kernels = KernelCache(function)
         self.keys: dict[Any, str] = {}
-        self.bind: Callable[..., Bound] = make_binder(function)
-        self.last: tuple[Any, ...] | None = None
+        self.bind: Callable[..., Bound] = make_binder(function, self.extra)
 
     def __getitem__(self, index: int) -> Any:
         return (self.kernels, self.keys, self.target, self.backend, self.bind)[index]
@@ -75,7 +75,7 @@ class Device:
         try:
             bound, seen, options = self.bind(*args, **keywords)
         except (TypeError, OverflowError) as error:
-            raise explain_mismatch(self.function, args, keywords, error) from None
+            raise explain_mismatch(self.function, args, keywords, error, self.extra) from None
         key = self.key(seen, options)
         kernel = self.kernels.get(key)
         if kernel is None:
@@ -107,8 +107,9 @@ class Device:
                     f"{self.function.__name__}({', '.join(self.function.arg_names)}) nor an option of the launch"
                 )
         if "recompile" in knobs.naiad.debug:
-            self.explain(seen)
-        self.last = seen
+            from naiad.runtime.recompile import explain
+
+            explain(self.function, self.target, seen, options)
         names = self.function.arg_names
         signature = {name: pair[0] for name, pair in zip(names, seen, strict=True)}
         constants, attrs = self.facts(bound, seen)
@@ -132,18 +133,10 @@ class Device:
             visit((i,), pair[0], pair[1], value)
         return constants, attrs
 
-    def explain(self, seen: tuple[Any, ...]) -> None:
-        """NAIAD_DEBUG=recompile: says on stderr which arguments differ from the last compilation's."""
-        name = self.function.__name__
-        if self.last is None:
-            print(f"naiad: {name} is compiled for the first time", file=sys.stderr)
-            return
-        for parameter, was, now in zip(self.function.params, self.last, seen, strict=True):
-            if was != now:
-                print(f"naiad: {name} is compiled again: {parameter.name} was {was}, is {now}", file=sys.stderr)
-
-    def launch(self, kernel: Any, grid: Any, bound: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        """Runs `kernel` over `grid`. A grid with a zero in it runs nothing."""
+    def launch(
+        self, kernel: Any, grid: Any, bound: tuple[Any, ...], keywords: dict[str, Any], stream: int | None = None
+    ) -> None:
+        """Runs `kernel` over `grid` on `stream`, by default the current one. A grid with a zero in it runs nothing."""
         if hasattr(kernel, "result"):  # a FutureKernel
             kernel = kernel.result()
         if callable(grid):
@@ -151,7 +144,8 @@ class Device:
         size = normalize_grid(grid)
         if 0 in size:
             return
-        stream = self.driver.get_current_stream(self.driver.get_current_device())
+        if stream is None:
+            stream = self.driver.get_current_stream(self.driver.get_current_device())
         run = kernel.run
         enter, leave = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
         more = kernel.launch_metadata(grid, stream, *bound) if enter or leave else None

@@ -4,15 +4,16 @@ import hashlib
 import inspect
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from naiad import knobs
 from naiad.backends.signature import BITS, normalize_type, type_canonicalisation_dict
 from naiad.language.function import Function, Parameter
+from naiad.runtime.bound import Binding
 from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
-from naiad.runtime.launcher import ComputedGrid, GridLauncher, forget_launchers
+from naiad.runtime.launcher import ComputedGrid, GridLauncher, Launchers, forget_launchers
 from naiad.runtime.mock import MockTensor, TensorWrapper, reinterpret
 from naiad.runtime.specialize import specialize
 
@@ -113,6 +114,8 @@ class JITCallable(Function):
 class KernelInterface:
     """What can be launched: `kernel[grid](...)`, by way of `run`."""
 
+    arg_names: Sequence[str]
+
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         raise NotImplementedError("run not implemented")
 
@@ -122,6 +125,16 @@ class KernelInterface:
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    def bind(self, *args: Any, grid: Any, **keywords: Any) -> Callable[..., Any]:
+        """A launcher for one grid that holds the keywords; see JITFunction.bind. Here it is as fast as others are."""
+        names = [name for name in self.arg_names if name not in keywords]
+
+        def launch(*given: Any, **more: Any) -> Any:
+            named = dict(zip(names, given, strict=len(given) > len(names)))
+            return self[grid](**{**keywords, **more}, **named)
+
+        return launch
 
 
 class JITFunction(KernelInterface, JITCallable):
@@ -139,13 +152,15 @@ class JITFunction(KernelInterface, JITCallable):
         noinline: bool | None = None,
         repr: Callable[[Any], str] | None = None,
         launch_metadata: Callable[..., dict[str, Any]] | None = None,
+        specialize_extra: Callable[..., str] | None = None,
     ) -> None:
         if not callable(fn):
             raise TypeError(f"@jit decorates a function, not {fn!r}")
-        self._launchers: dict[Any, Callable[..., Any]] = {}
+        self._launchers = Launchers()
         super().__init__(fn, bool(noinline))
         self.module = fn.__module__
         self.version, self.debug, self._repr, self.launch_metadata = version, debug, repr, launch_metadata
+        self.specialize_extra = specialize_extra
         self.do_not_specialize = list(do_not_specialize or ())
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or ())
         self.params = [self._parameter(base) for base in Function.params.func(self)]  # type: ignore[attr-defined]
@@ -211,6 +226,24 @@ class JITFunction(KernelInterface, JITCallable):
             device.launch(kernel, grid, bound, kwargs)
         return kernel
 
+    def bind(self, *args: Any, grid: Any, **keywords: Any) -> Callable[..., Any]:
+        """A launcher for one grid that holds the keywords (constants, options): the shortest way to launch.
+
+            launch = kernel.bind(x, y, out, n, grid=(98,), BLOCK=1024, num_warps=8)
+            launch(x, y, out, n)
+
+        The arguments are examples: for such ones the kernel is compiled now; nothing runs. Without any, the first call
+        compiles. A call gives the parameters that the keywords do not name, in order, and may give others than the
+        examples: what differs in type, alignment, device or a folded value gets a kernel of its own, as in
+        `kernel[grid](...)`, and hooks are called as there. `grid`: its sizes, or a function of the arguments, which is
+        asked at each call and costs the time of that. `stream` (an int, or torch.cuda.Stream): where to launch on a
+        GPU; by default the current one of each call. What may change, such as a tensor, cannot be held.
+        """
+        stream = None if "stream" in self.arg_names else keywords.pop("stream", None)
+        if type(self).run is not JITFunction.run:  # launched by other means, which are asked each time
+            return super().bind(*args, grid=grid, **keywords)
+        return Binding(self, grid, getattr(stream, "cuda_stream", stream), keywords).first(args, {})
+
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Calls `hook` with the arguments of every `run`, before it."""
         if not callable(hook):
@@ -244,18 +277,22 @@ def jit(  # type: ignore[misc]
     do_not_specialize_on_alignment: Iterable[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    specialize_extra: Callable[..., str] | None = None,
     interpret: bool | None = None,
 ) -> Any:
     """Makes a kernel of a function, or a function that kernels call. Bare, or with options.
 
     do_not_specialize: parameters (names or indices) whose value and alignment are not compiled in;
     do_not_specialize_on_alignment: only their alignment is not. debug: device_assert checks at run time. noinline:
-    calls stay calls. repr: the name in profiles. launch_metadata: what launch hooks are given. interpret: run in Python
-    on numpy (by default TRITON_INTERPRET).
+    calls stay calls. repr: the name in profiles. launch_metadata: what launch hooks are given. specialize_extra: a
+    function of an int or tensor argument, its sort and `align=` that gives letters, by which kernels are told apart
+    beside alignment, and which a backend may know (such launches go through Python). interpret: run in Python on numpy
+    (by default TRITON_INTERPRET).
     """
     options = dict(
         version=version, repr=repr, launch_metadata=launch_metadata, do_not_specialize=do_not_specialize,
         do_not_specialize_on_alignment=do_not_specialize_on_alignment, debug=debug, noinline=noinline,
+        specialize_extra=specialize_extra,
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -1,10 +1,12 @@
 """`kernel[grid]`: what is called with the arguments. After a launch, a native launcher for calls like it stands in.
 
 The native launchers of one grid form a chain: what one of them does not know goes to the one that was made before it,
-in the end to Python. Anything that they do not look at, a hook or a changed source, drops them.
+in the end to Python. Anything that they do not look at, a hook or a changed source, drops them: those that somebody
+holds go to Python from then on.
 """
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +24,29 @@ def launch(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> An
         return function.run(*args, **keywords)
     del keywords["warmup"]
     return function[keywords.pop("grid")](*args, **keywords)
+
+
+class Launchers(dict[Any, Callable[..., Any]]):
+    """What `kernel[grid]` gives, by grid."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.native: weakref.WeakKeyDictionary[Callable[..., Any], Callable[..., Any]] = weakref.WeakKeyDictionary()
+
+    def add(self, launcher: Callable[..., Any], after: Callable[..., Any]) -> None:
+        """Notes a native launcher, and what its calls go to when it is ended."""
+        self.native[launcher] = after
+
+    def clear(self) -> None:
+        """Drops all, and ends the native ones: what they do not look at has changed."""
+        super().clear()
+        if self.native:
+            from naiad.backends.launch.record import redirect, retire
+
+            for launcher, after in list(self.native.items()):
+                retire(launcher)
+                redirect(launcher, after)
+            self.native.clear()
 
 
 class GridLauncher:
@@ -43,7 +68,10 @@ class GridLauncher:
 
     def through_python(self, *args: Any, **keywords: Any) -> Any:
         """Launches; what native launchers do when none of them knows the form of the call."""
-        kernel = self.function.run(*args, grid=self.grid, warmup=False, **keywords)
+        function = self.function
+        if isinstance(self.grid, tuple | int) and self.grid not in function._launchers:
+            function._launchers[self.grid], self.chain = self, 0
+        kernel = function.run(*args, grid=self.grid, warmup=False, **keywords)
         if kernel is not None:
             self.missed += 1
             if self.chain == MAX_CHAIN and self.missed % RENEWAL == 0:
@@ -58,12 +86,13 @@ class GridLauncher:
             return
         function = self.function
         self.chain += 1
-        from naiad.runtime.native import native_launcher
+        from naiad.runtime.native import Call, native_launcher
 
         before = function._launchers.get(self.grid, self)
         before = self.through_python if before is self else before
-        launcher = native_launcher(function, kernel, self.grid, args, keywords, before)
+        launcher = native_launcher(function, kernel, self.grid, Call(args, keywords, function.arg_names), before)
         if launcher is not None:
+            function._launchers.add(launcher, self)
             function._launchers[self.grid] = launcher
 
 
@@ -96,7 +125,6 @@ def is_plain(function: Any) -> bool:
         settings.launch_enter_hook
         or settings.launch_exit_hook
         or function.pre_run_hooks
-        or function.used_global_vals
         or settings.debug
         or "run" in vars(function)
         or not knobs.naiad.native_launch

@@ -8,9 +8,11 @@ Specialisation chooses among kernels; it never changes which arguments are legal
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from naiad.backends.arguments import address, is_array
+from naiad.backends.base import BaseBackend
 from naiad.backends.constants import freeze
 from naiad.backends.signature import pointer_name
 from naiad.language.constexpr import constexpr
@@ -128,6 +130,56 @@ def descriptor(argument: Any, const: bool = False, value: bool = True, align: bo
     padding = getattr(argument, "padding", "zero")
     whole = "D" if align and argument.shape[-1] * argument.base.dtype.itemsize % 16 == 0 else ""
     return f"tensordesc<{element}{[int(n) for n in argument.block_shape]}>", f"{whole}padding={padding}"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What a backend or a kernel wants to know of its arguments beside what `specialize` looks at.
+
+    Each is called with an int or an array, its sort ("int" or "tensor") and `align`: whether alignment counts. A
+    backend's answer stands for ours; a kernel's (`@jit(specialize_extra=...)`) is put after it. Both are letters that
+    `backend.parse_attr` may give a meaning; kernels are told apart by all of them.
+    """
+
+    backend: Callable[..., str] | None
+    kernel: Callable[..., str] | None
+
+    def __call__(self, pair: Specialization, argument: Any, align: bool) -> Specialization:
+        kind, seen = pair
+        if isinstance(kind, tuple):
+            parts = [
+                self(part, value, True) for part, value in zip(zip(kind, seen, strict=True), argument, strict=True)
+            ]
+            make: Any = getattr(type(kind), "_make", tuple)
+            return make(part[0] for part in parts), make(part[1] for part in parts)
+        sort = "tensor" if kind.startswith("*") else "int" if kind[0] in "iu" and kind[1:].isdigit() else ""
+        if seen not in ("", "D") or not sort:  # nothing to look at, or folded
+            return pair
+        if self.backend is not None:
+            seen = self.backend(argument, sort, align=align)
+        return kind, seen if self.kernel is None else seen + self._own(self.kernel(argument, sort, align=align), seen)
+
+    def _own(self, letters: str, seen: str) -> str:
+        if not isinstance(letters, str):
+            raise TypeError(
+                f"specialize_extra gave {letters!r}; it gives letters, as a str, and an empty one for nothing"
+            )
+        if "D" in letters and "D" not in seen:
+            raise TypeError(f"specialize_extra says {letters!r}: divisible by 16 (D), and the argument is not")
+        return letters
+
+
+def extra_of(function: Any, backend: Any) -> Extra | None:
+    """What is asked beside `specialize` for launches of a kernel by a backend; None for nothing, as almost always."""
+    kind, own = type(backend), getattr(function, "specialize_extra", None)
+    asked = getattr(backend, "get_arg_specialization", None)  # Triton 3.3 to 3.5
+    names = ("get_int_specialization", "get_tensor_specialization")
+    if asked is None and any(getattr(kind, name) is not getattr(BaseBackend, name) for name in names):
+
+        def asked(argument: Any, sort: str, *, align: bool) -> str:
+            return getattr(backend, f"get_{sort}_specialization")(argument, align=align)
+
+    return None if asked is None and own is None else Extra(asked, own)
 
 
 _BY_BASE: tuple[tuple[type, Callable[..., Specialization]], ...] = (

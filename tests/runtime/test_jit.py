@@ -386,15 +386,6 @@ def test_attributes_that_packages_read():
     assert not add.noinline and isinstance(add, JITFunction)
 
 
-def test_recompile_reasons(capsys):
-    kernel = JITFunction(write_scalar.fn)
-    knobs.naiad.debug = "recompile"
-    kernel[(1,)](np.zeros(1, "i4"), 5)
-    kernel[(1,)](np.zeros(1, "i4"), 2.5)
-    text = capsys.readouterr().err
-    assert "compiled for the first time" in text and "value was ('i32', ''), is ('fp32', None)" in text
-
-
 @naiad.jit
 def curious_names(out, type, how, specialize, learn, freeze: tl.constexpr, typed=3, id=4):
     tl.store(out, type + how * 10 + specialize * 100 + learn * 1000 + freeze * 10000 + typed * 100000 + id * 1000000)

@@ -28,6 +28,7 @@ def bind(
     slots: bytes,
     handle: Any,
     fallback: Callable[..., Any],
+    globals: Sequence[tuple[dict[str, Any], str, Any]] = (),
 ) -> Callable[..., Any] | None:
     """The native launcher for calls like this one; None where there is none for such arguments, or on this platform.
 
@@ -38,7 +39,7 @@ def bind(
         return None
     x, y, z = extents(grid)
     words = {Word.KERNEL: kernel.address, Word.PROGRAMS: x * y * z, Word.GRAIN: kernel.grain(x * y * z)}
-    form = Form(arguments, keywords, struct.pack("<4q", x, y, z, 0) + slots, handle, fallback)
+    form = Form(arguments, keywords, struct.pack("<4q", x, y, z, 0) + slots, handle, fallback, globals)
     return new_launcher(code, form, Run(PLACE, words, functools.partial(LoadedKernel.failed, kernel), (kernel,)))
 
 

@@ -3,7 +3,8 @@
 One function serves every signature: its `self` is a bytes object, the record, made by `record.py` for one kernel, grid
 and form of call. The record says what each argument must be, an entry of GUARD_WORDS words for each: kind, slot, and
 what the kind needs. If all match, the arguments are in their slots and the backend's text runs the kernel. If one does
-not, the record's `fallback` is called with the same arguments.
+not, or if a global that the kernel reads is another object now, the record's `fallback` is called with the same
+arguments.
 
 The backend's text begins with the block `run` (it finds the slots in %slots, their number in %count), and goes to
 %done, to %failed after it has put a number other than 0 into %code, to %error with an exception set, or to %miss.
@@ -16,7 +17,7 @@ from collections.abc import Iterable
 
 from naiad.backends.launch.guard_code import ARRAYS, CONSTANTS, NUMBERS, Class, Guard
 
-HEADER_WORDS, GUARD_WORDS = 20, 6
+HEADER_WORDS, GUARD_WORDS, GLOBAL_WORDS = 22, 6, 3
 METHOD_FLAGS = 0x82  # METH_FASTCALL | METH_KEYWORDS
 NAMES = ("naiad_method", "naiad_enabled", "naiad_torch")
 
@@ -32,9 +33,11 @@ class Header(enum.IntEnum):
     FAILED = 5  # called with %code, which is not 0; raises
     NAMES_AT = 6  # bytes from the record's start: names of the keywords,
     SLOTS_AT = 7  # and the slots as they are before arguments are filled in
+    GLOBALS = 8  # how many globals the kernel was compiled with
+    GLOBALS_AT = 9  # bytes from the record's start: the dict, the name and the value of each
 
 
-OWN_WORDS = 8
+OWN_WORDS = 10
 """The first of the backend's own words."""
 
 DECLARATIONS = """
@@ -47,6 +50,7 @@ DECLARATIONS = """
 @PyUnicode_Type = external global i8
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
+declare ptr @PyDict_GetItem(ptr, ptr)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
@@ -125,7 +129,7 @@ check:
 next:
   %i = phi i64 [ 0, %check ], [ %i1, %passed ]
   %more = icmp slt i64 %i, %total
-  br i1 %more, label %guard, label %run
+  br i1 %more, label %guard, label %globals
 guard:
   %first = mul i64 %i, GUARD_WORDS
   %g = getelementptr i64, ptr %guards, i64 %first
@@ -153,6 +157,32 @@ passed:
   br label %next
 """  # noqa: E501
 
+GLOBALS = """
+globals:
+{global_count: GLOBALS}
+{globals_at: GLOBALS_AT}
+  %first_global = getelementptr i8, ptr %record, i64 %globals_at
+  br label %next_global
+next_global:
+  %q = phi i64 [ 0, %globals ], [ %q1, %same_global ]
+  %more_globals = icmp slt i64 %q, %global_count
+  br i1 %more_globals, label %global, label %run
+global:
+  %q_word = mul i64 %q, GLOBAL_WORDS
+  %scope_at = getelementptr ptr, ptr %first_global, i64 %q_word
+  %global_name_at = getelementptr ptr, ptr %scope_at, i64 1
+  %global_value_at = getelementptr ptr, ptr %scope_at, i64 2
+  %scope = load ptr, ptr %scope_at
+  %global_name = load ptr, ptr %global_name_at
+  %global_value = load ptr, ptr %global_value_at
+  %global_now = call ptr @PyDict_GetItem(ptr %scope, ptr %global_name)
+  %is_global = icmp eq ptr %global_now, %global_value
+  br i1 %is_global, label %same_global, label %miss
+same_global:
+  %q1 = add i64 %q, 1
+  br label %next_global
+"""
+
 END = """
 done:
 {handle_word: HANDLE}
@@ -174,7 +204,9 @@ error:
 miss:
 {fallback_word: FALLBACK}
   %fallback = inttoptr i64 %fallback_word to ptr
+  call void @Py_IncRef(ptr %fallback)  ; the call may give this launcher another one
   %answer = call ptr @PyObject_Vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr %kwnames)
+  call void @Py_DecRef(ptr %fallback)
   ret ptr %answer
 }
 """
@@ -185,7 +217,7 @@ def launcher_text(declarations: str, run: str, words: Iterable[enum.IntEnum], re
 
     `record_offset` is where a bytes object's data begins, in bytes from its address.
     """
-    text = DECLARATIONS + declarations + CALL_FORM + CONSTANTS + NUMBERS + ARRAYS + run + END
+    text = DECLARATIONS + declarations + CALL_FORM + CONSTANTS + NUMBERS + ARRAYS + GLOBALS + run + END
     for word in (*Header, *words):
         before, marker, after = text.partition(f": {word.name}}}")
         if marker:
@@ -193,7 +225,8 @@ def launcher_text(declarations: str, run: str, words: Iterable[enum.IntEnum], re
             at = f"  %{register}_at_ = getelementptr i64, ptr %record, i64 {word.value}"
             text = f"{before}{at}\n  %{register} = load i64, ptr %{register}_at_{after}"
     cases = " ".join(f"i64 {kind.value}, label %{kind.name}" for kind in Guard)
-    numbers = {"METHOD_FLAGS": METHOD_FLAGS, "HEADER_WORDS": HEADER_WORDS, "GUARD_WORDS": GUARD_WORDS}
+    numbers = {"METHOD_FLAGS": METHOD_FLAGS, "HEADER_WORDS": HEADER_WORDS, "GUARD_WORDS": GUARD_WORDS,
+               "GLOBAL_WORDS": GLOBAL_WORDS}  # fmt: skip
     text = text.replace("CASES", cases).replace("RECORD_OFFSET", str(record_offset))
     for name in ("NOT_BY_16", "BY_16", "NOT_1"):
         text = text.replace(name, str(Class[name].value))

@@ -2,7 +2,8 @@
 
 A launcher is made from a call that the slow path has just served: it is told what the arguments were and what the
 kernel was compiled for, and checks the next call against that in native code. A call that does not match goes to
-`fallback`, with the same arguments: the slow path, or an older launcher of the same kernel.
+`fallback`, with the same arguments: the slow path, or another launcher of the same kernel. `redirect` gives a launcher
+that somebody holds another fallback, and `retire` ends it: all its calls go to the fallback.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from naiad.backends.cpu.code_cache import native_image
-from naiad.backends.launch.call_code import HEADER_WORDS, NAMES, Header
+from naiad.backends.launch.call_code import GLOBAL_WORDS, HEADER_WORDS, NAMES, Header
 from naiad.backends.launch.guards import Argument, Place, guard, is_pointer
 from naiad.backends.launch.torch_tensor import GETTERS, torch_tensors
 
@@ -34,9 +35,10 @@ class Code:
 class Owner:
     """Keeps alive what a record points at; it is the launcher's `__module__`, so it lives as long."""
 
-    __slots__ = ("kept",)
+    __slots__ = ("fallback", "kept")
 
-    def __init__(self, *kept: Any):
+    def __init__(self, fallback: Any, *kept: Any):
+        self.fallback = fallback
         self.kept = kept
 
 
@@ -45,7 +47,8 @@ class Form:
     """The calls that a launcher takes.
 
     `keywords` names the last arguments. `slots` are all of the kernel's as this call filled them: those that no
-    argument fills (defaults) stay so. A launch returns `handle`; a call of another form goes to `fallback`.
+    argument fills (defaults) stay so. A launch returns `handle`; a call of another form goes to `fallback`, and
+    so does every call while one of the `globals` (dict, name, value) is another object.
     """
 
     arguments: Sequence[Argument]
@@ -53,6 +56,7 @@ class Form:
     slots: bytes
     handle: Any
     fallback: Callable[..., Any]
+    globals: Sequence[tuple[dict[str, Any], str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -82,19 +86,43 @@ def new_launcher(code: Code, form: Form, run: Run) -> Callable[..., Any] | None:
     names = [sys.intern(str(name)) for name in form.keywords]
     words = [word for entry in guards for word in entry]
     names_at = 8 * (HEADER_WORDS + len(words))
-    slots_at = names_at + 8 * len(names)
+    globals_at = names_at + 8 * len(names)
+    slots_at = globals_at + 8 * GLOBAL_WORDS * len(form.globals)
     header = dict.fromkeys(range(HEADER_WORDS), 0) | dict(run.words) | {
         Header.POSITIONAL: len(guards) - len(names), Header.KEYWORDS: len(names), Header.SLOTS: len(form.slots) // 8,
         Header.HANDLE: id(form.handle), Header.FALLBACK: id(form.fallback), Header.FAILED: id(run.failed),
-        Header.NAMES_AT: names_at, Header.SLOTS_AT: slots_at,
+        Header.NAMES_AT: names_at, Header.SLOTS_AT: slots_at, Header.GLOBALS: len(form.globals),
+        Header.GLOBALS_AT: globals_at,
     }  # fmt: skip
     if run.tail_at is not None:
         header[run.tail_at] = slots_at + len(form.slots)
-    packed = [*header.values(), *words, *map(id, names)]
+    packed = [*header.values(), *words, *map(id, names), *(id(part) for entry in form.globals for part in entry)]
     record = struct.pack(f"<{len(packed)}Q", *(word & 0xFFFFFFFFFFFFFFFF for word in packed)) + form.slots + run.tail
     # An array's class and dtype are compared with, not the array itself.
     kept = [(type(a.value), a.value.dtype if is_pointer(a) else a.value) for a in form.arguments]
-    return function_maker()(code.method, record, Owner(form.handle, form.fallback, run, names, kept))
+    return function_maker()(code.method, record, Owner(form.fallback, form.handle, run, names, kept, form.globals))
+
+
+NEVER = 1 << 62
+"""A number of arguments that no call has."""
+
+
+def retire(launcher: Callable[..., Any]) -> None:
+    """Sends every later call of a launcher to its fallback."""
+    _word(launcher, Header.POSITIONAL).value = NEVER
+
+
+def redirect(launcher: Callable[..., Any], fallback: Callable[..., Any]) -> None:
+    """Gives a launcher another fallback, which lives as long as the launcher."""
+    owner: Any = launcher.__module__
+    before, owner.fallback = owner.fallback, fallback
+    _word(launcher, Header.FALLBACK).value = id(fallback)
+    del before
+
+
+def _word(launcher: Callable[..., Any], word: Header) -> ctypes.c_int64:
+    record: Any = launcher.__self__  # type: ignore[attr-defined]
+    return ctypes.c_int64.from_address(id(record) + RECORD_OFFSET + 8 * word)
 
 
 def load_code(text: str, externals: Mapping[str, int]) -> Code:

@@ -93,16 +93,19 @@ class NvidiaDriver(DriverBase):
             return 0
         return torch._cuda_getCurrentRawStream(torch._cuda_getDevice() if device is None else device)
 
-    def bind(self, kernel: Any, grid: Sequence[int], form: Form) -> Callable[..., Any] | None:
-        """The native launcher of a kernel that was just launched on the current device; None where there is none.
+    def bind(
+        self, kernel: Any, grid: Sequence[int], form: Form, stream: int | None = None
+    ) -> Callable[..., Any] | None:
+        """The native launcher of a kernel that was just loaded on the current device; None where there is none.
 
-        Somebody's own ways of launching, or of choosing streams, are left to Python, which asks for them.
+        It launches on `stream`, by default on the one that is current at each launch. Somebody's own ways of launching,
+        or of choosing streams, are left to Python, which asks for them.
         """
         own = {"get_current_stream", "get_current_device"} & set(vars(self)) or type(self) is not NvidiaDriver
         if own or self.torch is None or type(kernel.run) is not NvidiaLauncher:
             return None
-        stream = self.torch._cuda_getCurrentRawStream
-        return bind(kernel.run, kernel.function, grid, self.get_current_device(), stream, form)
+        where = self.torch._cuda_getCurrentRawStream if stream is None else stream
+        return bind(kernel.run, kernel.function, grid, self.get_current_device(), where, form)
 
     def get_device_capability(self, device: int = 0) -> tuple[int, int]:
         return attribute(MAJOR, device), attribute(MINOR, device)

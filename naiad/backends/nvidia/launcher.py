@@ -125,11 +125,17 @@ def attributes(metadata: Any) -> Iterator[bytes]:
 
 
 def bind(
-    launcher: NvidiaLauncher, function: int, grid: Sequence[int], device: int, stream: Callable[[int], int], form: Form
+    launcher: NvidiaLauncher,
+    function: int,
+    grid: Sequence[int],
+    device: int,
+    stream: Callable[[int], int] | int,
+    form: Form,
 ) -> Callable[..., Any] | None:
     """The native launcher for calls of a form on the current device of this thread; None where there is none.
 
-    `stream` gives a device's current stream. `function` is the kernel's, loaded into this thread's context.
+    `stream`: the one to launch on, or what gives a device's current one. `function` is the kernel's, loaded into this
+    thread's context.
     """
     code = native_code() if 0 not in grid else None
     if code is None:
@@ -138,7 +144,9 @@ def bind(
     sizes = (x * launcher.ctas, y, z, launcher.threads, 1, 1, launcher.shared)
     config = struct.pack("<" + CONFIG, *sizes, 0, 0, launcher.last[1])
     words = dict(enumerate(struct.unpack(f"<{CONFIG_BYTES // 8}Q", config), Word.CONFIG_AT)) | {
-        Word.FUNCTION: function, Word.CONTEXT: current_context(), Word.STREAM: id(stream), Word.DEVICE: id(device),
+        Word.FUNCTION: function, Word.CONTEXT: current_context(),
+        Word.STREAM: 0 if isinstance(stream, int) else id(stream),
+        Word.DEVICE: stream if isinstance(stream, int) else id(device),
     }  # fmt: skip
     run = Run(
         Place("cuda", device, 0), words, check, (launcher, stream, device), launcher.attributes, Word.ATTRIBUTES_AT

@@ -1,4 +1,5 @@
-"""How a native launcher runs a kernel on a GPU: the driver is asked, without the GIL, on torch's current stream.
+"""How a native launcher runs a kernel on a GPU: the driver is asked, without the GIL, on torch's current stream or on
+the one that the launcher was made for.
 
 A thread whose context is not that of the kernel takes the Python path, which knows what to do.
 """
@@ -15,8 +16,8 @@ class Word(enum.IntEnum):
 
     FUNCTION = OWN_WORDS
     CONTEXT = OWN_WORDS + 1
-    STREAM = OWN_WORDS + 2  # the callable that gives the current stream of
-    DEVICE = OWN_WORDS + 3  # this device, an int object
+    STREAM = OWN_WORDS + 2  # the callable that gives the current stream of the device; 0: the launcher has its own,
+    DEVICE = OWN_WORDS + 3  # which is this word. Else this is the device, an int object
     ATTRIBUTES_AT = OWN_WORDS + 4  # bytes from the record's start: the attributes of the launch
     CONFIG_AT = OWN_WORDS + 5  # CUlaunchConfig, without stream and attributes
 
@@ -55,19 +56,23 @@ ask:
 {device_word: DEVICE}
   %asked = inttoptr i64 %stream_word to ptr
   %device = inttoptr i64 %device_word to ptr
+  %has_own = icmp eq i64 %stream_word, 0
+  br i1 %has_own, label %launch, label %look_up
+look_up:
   %stream_object = call ptr @PyObject_CallOneArg(ptr %asked, ptr %device)
   %no_stream = icmp eq ptr %stream_object, null
   br i1 %no_stream, label %error, label %answered
 answered:
-  %stream = call ptr @PyLong_AsVoidPtr(ptr %stream_object)
+  %current_stream = call ptr @PyLong_AsVoidPtr(ptr %stream_object)
   call void @Py_DecRef(ptr %stream_object)
-  %maybe = icmp eq ptr %stream, null
+  %maybe = icmp eq ptr %current_stream, null
   br i1 %maybe, label %was_int, label %launch
 was_int:
   %exception = call ptr @PyErr_Occurred()
   %was_none = icmp eq ptr %exception, null
   br i1 %was_none, label %launch, label %error
 launch:
+  %stream = phi ptr [ %device, %ask ], [ %current_stream, %answered ], [ null, %was_int ]
 {attributes_at: ATTRIBUTES_AT}
 {function_word: FUNCTION}
   %attributes = getelementptr i8, ptr %record, i64 %attributes_at
