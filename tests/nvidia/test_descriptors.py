@@ -2,6 +2,7 @@
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -34,6 +35,16 @@ def shifted(x_ptr, y_ptr, start, M, N, S, i, j, BM: tl.constexpr, BN: tl.constex
     y.store([0, 0], x.load([i, j]))
 
 
+@triton.jit
+def reduced(x_ptr, y_ptr, M, N, i, j, KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    at = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)
+    y = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [BM, BN])
+    if KIND == "max":
+        y.atomic_max([i, j], tl.load(x_ptr + at))
+    else:
+        y.atomic_min([i, j], tl.load(x_ptr + at))
+
+
 def product_of(arch: int, attrs: dict) -> str:
     signature = {"a": "tensordesc<fp16[64, 64]>", "b": "tensordesc<fp16[64, 64]>", "c": "tensordesc<fp16[64, 64]>",
                  "K": "i32", "BM": "constexpr", "BN": "constexpr", "BK": "constexpr"}  # fmt: skip
@@ -63,6 +74,18 @@ def test_blocks_at_edges(columns, i, j):
     padded = np.zeros((100, 200), np.float16)
     padded[20:40, 20 : 20 + columns] = x[start:].reshape(20, stride)[:, :columns]
     np.testing.assert_array_equal(y, padded[20 + i : 36 + i, 20 + j : 52 + j])
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.int32])
+def test_extrema_in_memory_stay_inside(kind, dtype):
+    """No instruction takes one 16-bit float: a loop does. What lies outside of the tensor is left alone."""
+    rng = np.random.default_rng(1)
+    x, y = ((rng.standard_normal(shape) * 50).astype(dtype) for shape in ((8, 16), (9, 16)))
+    want, take = y.copy(), np.maximum if kind == "max" else np.minimum
+    run(reduced, (1,), x, y, 9, 16, 4, 8, KIND=kind, BM=8, BN=16, arch=90)
+    want[4:, 8:] = take(want[4:, 8:], x[:5, :8])
+    np.testing.assert_array_equal(y, want)
 
 
 @pytest.mark.parametrize(("columns", "kind", "known"), [(64, np.float16, True), (60, np.float16, False),

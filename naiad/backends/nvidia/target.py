@@ -121,8 +121,8 @@ class Nvidia:
                used: bool) -> str:  # fmt: skip
         """One atomic; gives what was there (0 where the mask is false)."""
         n = width(type)
-        if type == "bfloat" and self.arch < 90:
-            return add_bfloat(e, ptr, value, mask)
+        if kind in LOOPED or (type == "bfloat" and self.arch < 90):
+            return looped(e, kind, ptr, type, value, mask)
         word, suffix = ATOMICS[kind], atomic_type(kind, type)
         bits = e.to_bits(value, type)
         text = f"atom.global.{scope}.{sem}.{word}.{suffix} $0, [ $1 ], $2;"
@@ -198,13 +198,18 @@ ATOMICS = {"add": "add", "fadd": "add", "max": "max", "min": "min", "umax": "max
            "or": "or", "xor": "xor", "exch": "exch"}  # fmt: skip
 
 
-def add_bfloat(e: Threads, ptr: str, value: str, mask: str | None) -> str:
-    """Before sm_90 there is no addition of bfloat16 in memory: LLVM makes a loop of compare and swap."""
+LOOPED = ("fmin", "fmax")
+"""What no instruction does to one float in memory."""
 
-    def add() -> list[str]:
-        return [e.op(f"atomicrmw fadd {GLOBAL} {ptr}, bfloat {value} acq_rel")]
 
-    return add()[0] if mask is None else e.when(mask, ["bfloat"], add, lambda: ["0xR0000"])[0]
+def looped(e: Threads, kind: str, ptr: str, type: str, value: str, mask: str | None) -> str:
+    """An atomic without an instruction (addition of bfloat16 before sm_90 too): LLVM loops over compare and swap."""
+
+    def update() -> list[str]:
+        return [e.op(f"atomicrmw {kind} {GLOBAL} {ptr}, {type} {value} acq_rel")]
+
+    zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(type, "0.0")
+    return update()[0] if mask is None else e.when(mask, [type], update, lambda: [zero])[0]
 
 
 def atomic_type(kind: str, type: str) -> str:
