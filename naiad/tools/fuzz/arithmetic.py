@@ -194,7 +194,7 @@ def cast(scope: Scope) -> None:
 def bits(scope: Scope) -> None:
     """The bits of an exact float as an integer of its width."""
     # the bits of a NaN are nowhere promised
-    a = scope.pick(lambda v: v.is_float and v.is_exact and v.dtype != "bfloat16" and v.bound < math.inf)
+    a = scope.pick(lambda v: v.is_float and v.is_exact and v.dtype != "bfloat16" and not v.may_be_nan)
     if a is not None:
         integer = "int" + a.dtype.removeprefix("float")
         scope.define(f"{a.name}.to(tl.{integer}, bitcast=True)", integer, a.shape)

@@ -46,6 +46,11 @@ class Value:
         return self.error == 0
 
     @property
+    def may_be_nan(self) -> bool:
+        """NaN and infinities come together, from memory that begins with them."""
+        return self.bound == math.inf
+
+    @property
     def size(self) -> int:
         total = 1
         for n in self.shape:
