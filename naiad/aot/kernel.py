@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from naiad import knobs
 from naiad.aot.arguments import Slot, arguments
 from naiad.aot.errors import AotError, SignatureError
 from naiad.aot.grid import parse_grid
@@ -100,6 +101,7 @@ def compile(
     if target.backend not in WRITERS:
         raise AotError(f"there are no launchers in C for {target.backend}", expected=" or ".join(WRITERS))
     backend = find(target)
+    options["debug"] = options.get("debug") or kernel.debug or knobs.runtime.debug
     parsed = backend.parse_options({"num_warps": num_warps, "num_stages": num_stages, **options})
     said = f"warps{num_warps}xstages{num_stages}"
     if (ctas := options.get("num_ctas") or 1) != 1:

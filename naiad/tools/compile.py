@@ -5,7 +5,7 @@ The command line, the names of the files and of the functions in them are those 
 
 import importlib.util
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,8 @@ class CompileArgs:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The options, and `run` as what to do."""
+    """The description, the options, and `run` as what to do."""
+    parser.description, parser.formatter_class = DESCRIPTION, RawDescriptionHelpFormatter
     add = parser.add_argument
     add("path", help="a file of Python with the kernel; it is run")
     add("--kernel-name", "-n", required=True, metavar="NAME", help="the kernel")
@@ -134,9 +135,7 @@ def run(namespace: Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    from argparse import RawDescriptionHelpFormatter
-
-    parser = ArgumentParser(prog="naiad compile", description=DESCRIPTION, formatter_class=RawDescriptionHelpFormatter)
+    parser = ArgumentParser(prog="naiad compile")
     add_arguments(parser)
     return run(parser.parse_args(arguments))
 

@@ -4,7 +4,7 @@ The command line, the names of the files and of the functions in them are those 
 """
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +23,8 @@ the first.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The options, and `run` as what to do."""
+    """The description, the options, and `run` as what to do."""
+    parser.description, parser.formatter_class = DESCRIPTION, RawDescriptionHelpFormatter
     parser.add_argument("headers", nargs="+", type=Path, help="headers that `naiad compile` wrote")
     parser.add_argument("--out", "-o", type=Path, required=True, help="what the names of files start with")
     parser.add_argument("--prefix", default="", help="what the names of the functions start with")
@@ -63,9 +64,7 @@ def run(namespace: Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    from argparse import RawDescriptionHelpFormatter
-
-    parser = ArgumentParser(prog="naiad link", description=DESCRIPTION, formatter_class=RawDescriptionHelpFormatter)
+    parser = ArgumentParser(prog="naiad link")
     add_arguments(parser)
     return run(parser.parse_args(arguments))
 

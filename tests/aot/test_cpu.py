@@ -272,6 +272,13 @@ int main(void)
         assert said.stdout.decode() == threads
 
 
+def test_another_machine_is_compiled_for() -> None:
+    """Its launcher does not ask for features: what the name says is the least that such machines have."""
+    made = compiled(kernels.add, "*fp32, *fp32, *fp32, i32, 1024", "1", target="cpu:aarch64")
+    assert made.code.startswith(b"\x7fELF") and made.code[18:20] == bytes([183, 0])
+    assert "__builtin_cpu_supports" not in made.source
+
+
 def test_another_cpu_is_refused(tmp_path: Path) -> None:
     """Code for what this CPU lacks does not run: the launcher asks first."""
     if not host().is_x86:

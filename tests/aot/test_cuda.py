@@ -170,6 +170,11 @@ def test_without_ptxas_the_source_holds_ptx(tmp_path: Path, monkeypatch: pytest.
     gcc("-std=c99", "-pedantic", "-fsyntax-only", "-I", HERE, source)
 
 
-def test_clusters_are_refused_where_the_backend_has_none() -> None:
-    with pytest.raises(ValueError, match="num_ctas"):
-        aot.compile(kernels.places, "*i32", "1", target="cuda:80", num_ctas=2)
+def test_clusters(tmp_path: Path) -> None:
+    """A grid of clusters has as many blocks more; the sizes of a cluster are attributes of the launch."""
+    made = aot.compile(kernels.places, "*i32", "3, 2", target="cuda:90", num_ctas=2)
+    driver = Driver(tmp_path, *made.write(tmp_path / "places"))
+    assert driver.launch(made.name, 5, ctypes.c_uint64(64), sizes="Q") == 0
+    assert driver.sizes[:6] == [6, 2, 1, 128, 1, 1]
+    assert [4, 2, 1, 1] in driver.attributes
+    assert ":warps4xstages3xctas2\n" in made.header
