@@ -10,6 +10,7 @@ import sys
 from naiad import knobs
 from naiad.compat.children import disinherit, inherit
 from naiad.compat.finder import DropInFinder, is_drop_in
+from naiad.compat.standin import offer, withdraw
 
 __all__ = ["install", "is_installed", "uninstall"]
 
@@ -23,8 +24,9 @@ def install(version: str | None = None, children: bool = False) -> None:
     """Makes `triton` mean naiad from now on; a second call changes nothing but the version.
 
     version: what `triton.__version__` says, by default NAIAD_TRITON_VERSION (3.6.0). children: the Python processes
-    that this one starts get the drop-in too, also those that multiprocessing spawns, by the variables NAIAD_AS_TRITON
-    and PYTHONPATH. Raises RuntimeError where another triton was imported already: code would get parts of both.
+    that this one starts get the drop-in too, by the variables NAIAD_AS_TRITON and PYTHONPATH. What multiprocessing
+    spawns, and the compile workers of torch's Inductor, get it anyway. Raises RuntimeError where another triton was
+    imported already: code would get parts of both.
     """
     if version is not None:
         knobs.naiad.triton_version = version
@@ -36,11 +38,13 @@ def install(version: str | None = None, children: bool = False) -> None:
         place = getattr(module, "__file__", "somewhere")
         raise RuntimeError(f"triton was imported already, from {place}: call naiad.compat.install() before that")
     sys.meta_path.insert(0, DropInFinder())
+    offer()
 
 
 def uninstall() -> None:
     """Forgets the drop-in's modules; `import triton` gives what is installed. What code took before stays naiad's."""
     disinherit()
+    withdraw()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, DropInFinder)]
     for name in [name for name in sys.modules if name == "triton" or name.startswith("triton.")]:
         del sys.modules[name]

@@ -5,12 +5,12 @@ from typing import Any
 
 
 class Lazy:
-    """A value that `make` gives when it is first asked for."""
+    """A value that `make` gives when it is first asked for; `ready` if that is only to read it."""
 
-    __slots__ = ("make",)
+    __slots__ = ("make", "ready")
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
+    def __init__(self, make: Callable[[], Any], ready: bool = False) -> None:
+        self.make, self.ready = make, ready
 
 
 class AsmDict(dict[str, Any]):
@@ -32,6 +32,11 @@ class AsmDict(dict[str, Any]):
             raise KeyError(f"Unknown key: '{name}'; this kernel has {', '.join(self)}")
         self[name] = value
         return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: the code, and the texts that need not be made for it."""
+        ready = [name for name, value in dict.items(self) if not isinstance(value, Lazy) or value.ready]
+        return AsmDict, ({name: self[name] for name in ready},)
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401

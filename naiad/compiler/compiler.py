@@ -81,7 +81,7 @@ class _Compilation:
         if (entry := self.store.load(self.key)) is None:
             return None
         stages = {name: Lazy(functools.partial(self._again, name)) for name in entry.metadata["stages"]}
-        stages |= {name: Lazy(functools.partial(text_of, stage)) for name, stage in entry.stages.items()}
+        stages |= {name: Lazy(functools.partial(text_of, stage), ready=True) for name, stage in entry.stages.items()}
         return CompiledKernel(self.src, entry.metadata, stages, entry.files)
 
     def run(self, times: "_Times") -> CompiledKernel:
@@ -94,8 +94,9 @@ class _Compilation:
         metadata["stages"] = list(results)
         kept = {name: stage for name, stage in results.items() if self._is_kept(name, stage)}
         files = self.store.save(self.key, Entry(metadata, kept, self._parts())) if self.keeps else {}
-        lazy = {name: Lazy(functools.partial(text_of_module, stage)) for name, stage in results.items()}
-        return CompiledKernel(self.src, metadata, lazy, files)
+        texts = {name: Lazy(functools.partial(text_of_module, stage)) for name, stage in results.items()}
+        texts |= {name: stage for name, stage in results.items() if isinstance(stage, str | bytes)}
+        return CompiledKernel(self.src, metadata, texts, files)
 
     def _parts(self) -> bytes:
         return packed_text(json.dumps(described_key(self.src, self.backend, self.options)))

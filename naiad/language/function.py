@@ -64,6 +64,10 @@ class Function:
     def __globals__(self) -> dict[str, Any]:
         return self.fn.__globals__
 
+    @__globals__.setter
+    def __globals__(self, value: None) -> None:
+        """For torch's Inductor, which takes from a function what cannot be pickled, `fn` before this."""
+
     @cached_property
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.fn)

@@ -13,7 +13,7 @@ from naiad.language.function import Function, Parameter
 from naiad.runtime.bound import Binding
 from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
-from naiad.runtime.launcher import ComputedGrid, GridLauncher, Launchers, forget_launchers
+from naiad.runtime.launcher import ComputedGrid, GridLauncher, NativeLaunchers, forget_launchers
 from naiad.runtime.mock import MockTensor, TensorWrapper, reinterpret
 from naiad.runtime.specialize import specialize
 
@@ -156,7 +156,8 @@ class JITFunction(KernelInterface, JITCallable):
     ) -> None:
         if not callable(fn):
             raise TypeError(f"@jit decorates a function, not {fn!r}")
-        self._launchers = Launchers()
+        self._launchers: dict[Any, Callable[..., Any]] = {}
+        self._native = NativeLaunchers()
         super().__init__(fn, bool(noinline))
         self.module = fn.__module__
         self.version, self.debug, self._repr, self.launch_metadata = version, debug, repr, launch_metadata
@@ -208,9 +209,14 @@ class JITFunction(KernelInterface, JITCallable):
         launcher = GridLauncher(self, tuple(grid) if isinstance(grid, list) else grid)
         if isinstance(grid, tuple | int):
             if len(self._launchers) >= MAX_GRIDS:
-                self._launchers.clear()
+                self._drop_launchers()
             self._launchers[grid] = launcher
         return launcher
+
+    def _drop_launchers(self) -> None:
+        """Drops the launchers of all grids, and ends the native ones: what they do not look at has changed."""
+        self._launchers.clear()
+        self._native.end()
 
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         """Finds or compiles the kernel for these arguments and launches it over `grid`; gives the CompiledKernel.
@@ -249,7 +255,7 @@ class JITFunction(KernelInterface, JITCallable):
         if not callable(hook):
             raise TypeError(f"a hook must be callable, and {hook!r} is not")
         self.pre_run_hooks.append(hook)
-        self._launchers.clear()
+        self._drop_launchers()
 
     def preload(self, specialization_data: str) -> Any:
         """Compiles what `compile["specialization_data"]` of a hook described, in another process perhaps."""
@@ -257,10 +263,20 @@ class JITFunction(KernelInterface, JITCallable):
 
         return preload(self, specialization_data)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what belongs to this process. Whoever pickles a kernel has set `fn` to None, and `repr` to a name."""
+        own = {"_lock", "_launchers", "_native", "device_caches", "pre_run_hooks", "signature", "_tree", "__wrapped__"}
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock(), _launchers={}, _native=NativeLaunchers(), pre_run_hooks=[])
+        self.device_caches = DeviceCaches(self)
+        JITFunction._alive.add(self)
+
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         if name in ("run", "debug", "noinline", "launch_metadata", "pre_run_hooks"):
-            self._launchers.clear()
+            self._drop_launchers()
 
 
 @overload
@@ -325,7 +341,7 @@ def get_jit_fn_file_line(fn: Any) -> tuple[str, int]:
 
 def _forget() -> None:
     for function in list(JITFunction._alive):
-        function._launchers.clear()
+        function._drop_launchers()
 
 
 forget_launchers.listeners.append(_forget)

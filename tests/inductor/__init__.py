@@ -1,0 +1,1 @@
+"""torch.compile on the CPU with naiad in Triton's place."""
