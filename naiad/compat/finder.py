@@ -1,5 +1,6 @@
 """The import machinery of the drop-in: a finder for `triton` and below, facades, and the version that pip tells."""
 
+import difflib
 import importlib
 import importlib.util
 import sys
@@ -13,7 +14,8 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from naiad import knobs
-from naiad.compat.table import FACADES, OBJECTS, SCRIPTS, alias_of, is_package
+from naiad.backends.driver import driver
+from naiad.compat.table import FACADES, OBJECTS, SCRIPTS, alias_of, is_package, reason
 
 FILE = str(Path(__file__).resolve().parent.parent / "__init__.py")
 
@@ -25,7 +27,8 @@ class Facade(ModuleType):
         module = object.__getattribute__(self, "__name__")
         if (module, name) in OBJECTS:
             home, attribute = OBJECTS[module, name]
-            return getattr(importlib.import_module(home), attribute)
+            found = importlib.import_module(home)
+            return getattr(found, attribute) if attribute else found
         if name == "__all__":
             return public_names(module)
         if name.startswith("__") and name != "__version__":
@@ -36,7 +39,7 @@ class Facade(ModuleType):
                 return getattr(found, name)
         if _is_module(f"{module}.{name}"):
             return importlib.import_module(f"{module}.{name}")
-        raise AttributeError(f"module '{module}' has no attribute '{name}': naiad, which answers for triton, lacks it")
+        raise AttributeError(_lacks(module, name), name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if (self.__name__, name) in OBJECTS and isinstance(value, ModuleType):
@@ -47,8 +50,17 @@ class Facade(ModuleType):
         return sorted({*self.__dict__, *public_names(self.__name__)})
 
 
+def _lacks(module: str, name: str) -> str:
+    """What is said of a name that naiad does not have: why, or what it has that is spelled like it."""
+    text = f"module '{module}' has no attribute '{name}': "
+    if (why := reason(f"{module}.{name}")) != reason("triton"):
+        return text + why
+    close = difflib.get_close_matches(name, public_names(module), n=3)
+    return f"{text}naiad, which answers for triton, lacks it" + (f"; it has {', '.join(close)}" if close else "")
+
+
 def _is_module(name: str) -> bool:
-    return name in FACADES or alias_of(name) is not None
+    return name in FACADES or (alias_of(name) is not None and _exists(name))
 
 
 def _is_foreign_module(value: Any, name: str) -> bool:
@@ -95,7 +107,11 @@ class DropInLoader(Loader):
                 vars(module).update({n: getattr(found, n) for n in dir(found) if not n.startswith("__")})
             return
         if isinstance(module, Facade):
+            if name == "triton.runtime.driver" and "__file__" in vars(module):
+                driver.forget()  # reloading it is how code asks which device there is now
             module.__file__ = FILE
+            if name == "triton":
+                importlib.import_module("triton.runtime.driver")  # code looks for it in sys.modules
             if name in SCRIPTS:
                 module.__path__ = list(importlib.import_module(SCRIPTS[name]).__path__)
             return
@@ -111,8 +127,9 @@ class DropInFinder(DistributionFinder):
         if fullname != "triton" and not fullname.startswith("triton."):
             return None
         if not _exists(fullname):
-            text = f"No module named '{fullname}': naiad, which answers for triton, has no such module"
-            raise ModuleNotFoundError(text, name=fullname)
+            if _is_only_asked():
+                return None
+            raise ModuleNotFoundError(f"No module named '{fullname}': {reason(fullname)}", name=fullname)
         spec = ModuleSpec(
             fullname, DropInLoader(), origin=FILE, is_package=is_package(fullname) or _is_alias_package(fullname)
         )
@@ -137,6 +154,14 @@ class DropInDistribution(Distribution):
 
     def locate_file(self, path: str | PathLike[str]) -> Path:
         return Path(FILE).parent / path
+
+
+def _is_only_asked() -> bool:
+    """Whether the finder's caller is importlib.util.find_spec, which wants None for no module, and not an import."""
+    caller = sys._getframe(2)
+    while caller is not None and caller.f_globals.get("__name__") == "importlib._bootstrap":
+        caller = caller.f_back  # type: ignore[assignment]
+    return caller is not None and caller.f_globals.get("__name__") == "importlib.util"
 
 
 def _exists(name: str) -> bool:

@@ -14,7 +14,10 @@ import pytest
 import naiad
 import naiad.compat
 from naiad import knobs
+from naiad.backends import Backend, backends, register, unregister
+from naiad.backends.base import GPUTarget
 from naiad.compat.table import ALIASES, FACADES
+from tests.compat.dropin import installed
 
 ROOT = str(Path(__file__).parent.parent.parent)
 
@@ -29,14 +32,8 @@ def run(code, **environment):
 
 @pytest.fixture
 def dropin():
-    """`triton` means naiad during the test; what was imported under that name before comes back."""
-    before = {name: module for name, module in sys.modules.items() if name == "triton" or name.startswith("triton.")}
-    for name in before:
-        del sys.modules[name]
-    naiad.compat.install()
-    yield
-    naiad.compat.uninstall()
-    sys.modules.update(before)
+    with installed():
+        yield
 
 
 @pytest.mark.parametrize("name", [*FACADES, *ALIASES, "triton.language.extra.libdevice", "triton.language.extra.cuda",
@@ -49,49 +46,6 @@ def test_modules(dropin, name):
     module = importlib.import_module(name)
     assert module is sys.modules[name]
     exec(f"from {name} import *", {})
-
-
-NAMES = {
-    "triton": "jit autotune heuristics Config cdiv next_power_of_2 constexpr_function compile JITFunction "
-    "KernelInterface reinterpret TensorWrapper MockTensor OutOfResources InterpreterError TritonError "
-    "CompilationError set_allocator AsyncCompileMode FutureKernel must_use_result language runtime testing tools knobs "
-    "compiler backends errors __version__",
-    "triton.runtime": "driver Autotuner Config Heuristics JITFunction KernelInterface MockTensor OutOfResources "
-    "RedisRemoteCacheBackend RemoteCacheBackend TensorWrapper autotune heuristics reinterpret jit autotuner "
-    "cache errors interpreter _allocation _async_compile",
-    "triton.runtime.jit": "JITFunction JITCallable KernelInterface KernelParam MockTensor TensorWrapper reinterpret "
-    "jit constexpr_function mangle_type type_canonicalisation_dict get_jit_fn_file_line native_specialize_impl",
-    "triton.runtime.autotuner": "Autotuner Config Heuristics autotune heuristics OutOfResources PTXASError",
-    "triton.runtime.cache": "FileCacheManager RemoteCacheManager get_cache_manager triton_key _base32 CacheManager",
-    "triton.runtime.errors": "OutOfResources InterpreterError PTXASError AutotunerError",
-    "triton.runtime._allocation": "NullAllocator set_allocator set_profile_allocator",
-    "triton.compiler": "ASTSource IRSource CompiledKernel CompilationError compile make_backend LazyDict get_cache_key "
-    "compiler errors code_generator",
-    "triton.compiler.compiler": "ASTSource IRSource CompiledKernel compile make_backend triton_key GPUTarget",
-    "triton.compiler.errors": "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct",
-    "triton.backends": "backends BaseBackend DriverBase Backend compiler driver",
-    "triton.backends.compiler": "BaseBackend GPUTarget Language",
-    "triton.backends.driver": "DriverBase GPUDriver",
-    "triton.testing": "do_bench do_bench_cudagraph Benchmark perf_report assert_close nvsmi get_dram_gbps "
-    "get_max_simd_tflops get_max_tensorcore_tflops Mark",
-    "triton.tools.tensor_descriptor": "TensorDescriptor",
-    "triton.tools.mxfp": "MXFP4Tensor MXScaleTensor",
-    "triton.tools.ragged_tma": "create_ragged_descriptor load_ragged store_ragged atomic_add_ragged",
-    "triton._utils": "find_paths_if get_iterable_path is_namedtuple canonicalize_dtype validate_block_shape",
-    "triton._C.libtriton": "getenv getenv_bool get_cache_invalidating_env_vars native_specialize_impl",
-    "triton.knobs": "CompileTimes HookChain base_knobs env_bool env_str env_opt_bool env_opt_str refresh_knobs "
-    "propagate_env build redis cache compilation autotuning runtime language nvidia amd proton",
-    "triton.language": "constexpr load store arange program_id float32 dot sum core math extra",
-}
-
-
-@pytest.mark.parametrize("module", NAMES)
-def test_names(dropin, module):
-    pytest.importorskip("torch") if "mxfp" in module else None
-    found = importlib.import_module(module)
-    assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
-    for name in NAMES[module].split():
-        exec(f"from {module} import {name}", {})
 
 
 def test_they_are_naiads_own(dropin):
@@ -115,10 +69,24 @@ def test_a_missing_name_is_named(dropin):
         _ = triton.nothing
     with pytest.raises(ImportError, match=r"cannot import name 'nothing' from 'triton\.runtime\.jit'"):
         exec("from triton.runtime.jit import nothing")
-    with pytest.raises(ModuleNotFoundError, match=r"No module named 'triton\.profiler': naiad"):
+    with pytest.raises(AttributeError, match=r"module 'triton' has no attribute 'autotun': .* it has autotune"):
+        _ = triton.autotun
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'triton\.profiler': Proton is not there"):
         import triton.profiler
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'triton\.experimental': .* Gluon"):
+        from triton.experimental import gluon  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match=r"'triton\.language\.extra\.xpu': naiad has the functions of cuda"):
+        import triton.language.extra.xpu
     with pytest.raises(AttributeError, match="nothing"):
         _ = importlib.import_module("triton.language").nothing
+
+
+def test_who_asks_for_a_module_that_is_missing_gets_none(dropin):
+    find_spec = importlib.util.find_spec
+    assert find_spec("triton.profiler") is None and find_spec("triton.language.extra.xpu") is None
+    assert find_spec("triton.experimental") is None and find_spec("triton.language") is not None
+    with pytest.raises(ModuleNotFoundError):
+        find_spec("triton.experimental.gluon")  # as for any module below one that does not exist
 
 
 def test_versions(dropin):
@@ -167,6 +135,50 @@ def test_the_active_driver(dropin):
         assert triton.runtime.driver.active is other
     finally:
         triton.runtime.driver.reset_active()
+
+
+def test_one_driver_is_active(dropin):
+    class Driver(type(backends["cpu"].driver())):
+        here = True
+
+        @classmethod
+        def is_active(cls):
+            return cls.here
+
+    import triton
+
+    def active():
+        return [backend.driver for backend in triton.backends.backends.values() if backend.driver.is_active()]
+
+    assert len(active()) == 1 == len(active()) and active()[0] is type(triton.runtime.driver.active)
+    register("other", Backend(backends["cpu"].compiler, Driver))
+    try:
+        assert active() == [Driver]
+        triton.runtime.driver.reset_active()  # what was chosen stays until it is looked for again
+        assert type(triton.runtime.driver.active) is not Driver
+        importlib.reload(sys.modules["triton.runtime.driver"])
+        assert triton.runtime.driver._active is None and type(triton.runtime.driver.active) is Driver
+        Driver.here = False
+        assert active() == [backends["cpu"].driver]
+    finally:
+        unregister("other")
+        importlib.reload(sys.modules["triton.runtime.driver"])
+    assert triton.runtime.driver.active.get_current_target().backend == "cpu"
+
+
+def test_amd_is_imported_and_compiles_nothing(dropin):
+    import triton
+    from triton.backends.amd.compiler import HIPBackend
+    from triton.backends.amd.driver import HIPDriver
+
+    target = GPUTarget("hip", "gfx942", 64)
+    backend = HIPBackend(target)
+    options = backend.parse_options({"waves_per_eu": 2})
+    assert (options.waves_per_eu, options.arch) == (2, "gfx942") and not HIPDriver.is_active()
+    with pytest.raises(NotImplementedError, match=r"no backend for AMD GPUs.*gfx942"):
+        backend.add_stages({}, options)
+    with pytest.raises(RuntimeError, match=r"0 compatible backends for target \(hip\).*naiad compiles for cuda"):
+        triton.compile(triton.compiler.ASTSource(triton.jit(test_versions), {}), target=target)
 
 
 def test_nothing_is_imported_before_it_is_used():
