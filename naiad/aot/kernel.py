@@ -68,7 +68,7 @@ class Source(ASTSource):
     def hash(self) -> str:
         return f"{super().hash()}-{self.name}"
 
-    def make_ir(self, target: GPUTarget, options: Any) -> Any:
+    def make_ir(self, target: GPUTarget, options: Any, *triton: Any, **more: Any) -> Any:
         from xdsl.dialects.builtin import StringAttr
 
         module = super().make_ir(target, options)

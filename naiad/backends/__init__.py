@@ -109,7 +109,8 @@ def find(target: GPUTarget) -> BaseBackend:
     if len(found) != 1:
         known = ", ".join(backends)
         raise RuntimeError(
-            f"{len(found)} compatible backends for target ({target.backend}) ({known}). There should only be one."
+            f"{len(found)} compatible backends for target ({target.backend}) ({known}). There should only be one. "
+            "naiad compiles for cuda (NVIDIA GPUs) and cpu; other targets need a backend of their own"
         )
     return found[0](target)
 

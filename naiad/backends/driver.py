@@ -115,6 +115,10 @@ class DriverConfig:
     def reset_active(self) -> None:
         self._active = self.default
 
+    def forget(self) -> None:
+        """The devices are looked for again when one is asked for."""
+        self._default = self._active = None
+
 
 driver = DriverConfig()
 

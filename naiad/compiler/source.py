@@ -59,11 +59,14 @@ class ASTSource:
         """Whether `hash` means the same in another process: a constant whose text is an address is not kept on disk."""
         return all(stable(value) is not None for value in self.constants.values())
 
-    def make_ir(self, target: GPUTarget, options: Any) -> Any:
-        """The function as a module of ttir."""
+    def make_ir(
+        self, target: GPUTarget, options: Any, codegen_fns: Any = None, module_map: Any = None, context: Any = None
+    ) -> Any:
+        """The function as a module of ttir. The rest is Triton's: with a context (of MLIR), its view of the module."""
         from naiad.compiler.code_generator import ast_to_ttir
 
-        return ast_to_ttir(self.fn, self, options)
+        module = ast_to_ttir(self.fn, self, options)
+        return module if context is None else context.view(module)
 
     def parse_options(self) -> dict[str, Any]:
         return {}
@@ -107,10 +110,14 @@ class IRSource:
         signature = {str(name): repr(type_) for name, type_ in self.signature.items()}
         return {"source": self.src, "signature": signature}
 
-    def make_ir(self, target: GPUTarget, options: Any) -> Any:
+    def make_ir(
+        self, target: GPUTarget, options: Any, codegen_fns: Any = None, module_map: Any = None, context: Any = None
+    ) -> Any:
+        """The module in the file. The rest as in ASTSource."""
         from naiad.backends import find
 
-        return find(target).parse(self.ext, self.src.encode())
+        module = find(target).parse(self.ext, self.src.encode())
+        return module if context is None else context.view(module)
 
     def parse_options(self) -> dict[str, Any]:
         """Options that the text itself says."""

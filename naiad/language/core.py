@@ -61,6 +61,8 @@ def _unwrap_if_constexpr(value: Any) -> Any:
 def __getattr__(name: str) -> Any:
     import naiad.language as language  # it imports this module first
 
+    if name == "_aggregate":
+        return language.aggregate
     if name.startswith("__") or not hasattr(language, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(language, name)

@@ -4,6 +4,8 @@ max and min skip NaN (a NaN comes out where there is nothing else), argmax and a
 extreme number, the first of equals with `tie_break_left`. bf16 and narrow types are compared and summed in 32 bits.
 """
 
+from typing import Any
+
 from naiad.language import core, math
 from naiad.language.compare import maximum, minimum
 from naiad.language.constexpr_function import constexpr_function
@@ -253,3 +255,12 @@ def cumprod(input, axis=0, reverse=False):
     """Running products along `axis`, from the end with `reverse`; bf16 in fp32."""
     input = _promote_bfloat16_to_float32(input)
     return associative_scan(input, axis, _prod_combine, reverse)
+
+
+def __getattr__(name: str) -> Any:
+    """What Triton keeps here and naiad elsewhere: sorting and reshaping."""
+    import naiad.language as language  # it imports this module
+
+    if name not in ("bitonic_merge", "flip", "interleave", "ravel", "sort", "topk"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(language, name)

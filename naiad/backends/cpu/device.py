@@ -42,7 +42,10 @@ class CPUDriver(DriverBase):
 
     @classmethod
     def is_active(cls) -> bool:
-        return True
+        """Where no other device is: of the backends, exactly one is active."""
+        from naiad.backends import backends
+
+        return not any(backend.is_active() for name, backend in backends.items() if name != "cpu")
 
     def get_current_target(self) -> GPUTarget:
         return self._target

@@ -2,8 +2,14 @@
 
 import ctypes
 import functools
+import os
+
+from naiad import knobs
 
 __all__ = ["CudaError", "attribute", "check", "context", "cuda", "current_context", "library", "make_current"]
+
+
+NAME = "libcuda.so.1"
 
 
 class CudaError(RuntimeError):
@@ -12,8 +18,9 @@ class CudaError(RuntimeError):
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """libcuda, initialised; None where there is no driver or no GPU."""
-    for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
+    """libcuda, of TRITON_LIBCUDA_PATH if that is set, initialised; None where there is no driver or no GPU."""
+    folder = knobs.nvidia.libcuda_path
+    for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll") if folder is None else (os.path.join(folder, NAME),):
         try:
             cuda = ctypes.CDLL(name)
         except OSError:
