@@ -38,6 +38,8 @@ class BaseBackend(ABC):
     binary_ext: ClassVar[str]
     first_stage: ClassVar[str] = "ttir"
     supports_native_tensor_specialization: ClassVar[bool] = True
+    sources: ClassVar[tuple[str, ...]] = SOURCES
+    """The parts of naiad that this backend's code depends on: a cache entry is good until one of them changes."""
     idle_options: ClassVar[frozenset[str]] = frozenset()
     """Keywords of a launch that are taken and change nothing: tuning times what differs only in them once."""
 
