@@ -11,8 +11,8 @@ Stage: TypeAlias = Callable[[Any, dict[str, Any]], Any]
 module that it is given: the text of a stage is printed from its module when it is asked for, maybe much later."""
 
 
-SOURCES = ("language/**", "layouts/**", "ir/**", "analysis/**", "passes/**", "lowering/**", "backends/**", "compiler/**",
-           "rounding.py", "errors.py")  # fmt: skip
+SOURCES = ("language/**", "layouts/**", "ir/**", "analysis/**", "passes/**", "lowering/**", "backends/**",
+           "compiler/**", "rounding.py", "errors.py")  # fmt: skip
 """The parts of naiad that code may depend on: `x/**` is a folder with all below it, `x/` the files in it."""
 
 
