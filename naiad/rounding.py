@@ -145,6 +145,8 @@ def _odd_sum(a: Any, b: Any) -> Any:
 
 def _fused_number(a: float, b: float, c: float) -> float:
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        if math.isinf(c) and math.isfinite(a) and math.isfinite(b):
+            return c  # however large the product is
         return float(np.float64(a) * np.float64(b) + np.float64(c))
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:

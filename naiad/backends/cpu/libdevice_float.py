@@ -1,4 +1,5 @@
-"""Float functions of a device library that no C library has: directed rounding, norms, and special functions.
+"""Float functions of a device library that no C library has: conversions rounded in a direction, norms, and special
+functions.
 
 The special functions run in f64 and are rounded once for f32; about 1e-15 of relative accuracy, the inverse ones 1e-12.
 """
@@ -35,70 +36,6 @@ def directed(result: Number, error: Number, mode: str) -> Number:
     return wrong.where(step, bits).as_float()
 
 
-def add(mode: str, sign: float) -> Rule:
-    def write(a: Number, b: Number) -> Number:
-        b = b if sign > 0 else -b
-        total = a + b
-        part = total - a
-        return directed(total, (a - (total - part)) + (b - part), mode)
-
-    return write
-
-
-def exact_fma(a: Number, b: Number, c: Number) -> Number:
-    return Number(a.e, a.kind, a.e.intrinsic("fma", a.kind.llvm, a.text, b.text, c.text))
-
-
-def multiply(mode: str) -> Rule:
-    def write(a: Number, b: Number) -> Number:
-        product = a * b
-        return directed(product, exact_fma(a, b, -product), mode)
-
-    return write
-
-
-def divide(mode: str) -> Rule:
-    def write(a: Number, b: Number) -> Number:
-        quotient = a / b
-        left = exact_fma(-quotient, b, a)
-        return directed(quotient, (b < 0.0).where(-left, left), mode)
-
-    return write
-
-
-def reciprocal(mode: str) -> Rule:
-    return lambda x: divide(mode)(x.like(1.0), x)
-
-
-def root(mode: str) -> Rule:
-    def write(x: Number) -> Number:
-        y = x.call("sqrt")
-        return directed(y, exact_fma(-y, y, x), mode)
-
-    return write
-
-
-def fma(mode: str) -> Rule:
-    """f32: product and sum are exact in f64 but for a tail, of which the sign counts."""
-
-    def write(a: Number, b: Number, c: Number) -> Number:
-        nearest = exact_fma(a, b, c)
-        if mode == "rn":
-            return nearest
-        if a.kind.bits == 64:
-            raise NotImplementedError(f"fma_{mode} of fp64 on the CPU")
-        product, term = a.to("f64") * b.to("f64"), c.to("f64")
-        total = product + term
-        part = total - product
-        tail = (product - (total - part)) + (term - part)
-        head = total - nearest.to("f64")
-        error = head.equals(0.0).where(tail, head)
-        sign = (error > 0.0).where(1.0, (error < 0.0).where(-1.0, error)).to("f32")
-        return directed(nearest, sign, mode)
-
-    return write
-
-
 def narrowed(mode: str) -> Rule:
     """f64 as f32."""
 
@@ -119,6 +56,7 @@ def from_integer(element: str, signed: bool, mode: str) -> Rule:
         near = Number(x.e, kind, x.e.cast("sitofp" if signed else "uitofp", x.kind, kind, x.text))
         back = Number(x.e, x.kind, float_to_int(x.e, kind, x.kind, near.text, signed))
         below = x < back if signed else x.compare("olt", "ult", back)
+        below = below | (near >= 2.0 ** (x.kind.bits - signed))  # which does not fit into the integer
         above = x > back if signed else x.compare("ogt", "ugt", back)
         return directed(near, below.where(near.like(-1.0), above.where(near.like(1.0), 0.0)), mode)
 
@@ -271,16 +209,10 @@ def double(name: str, rule: Rule) -> dict[str, Rule]:
     return {f"{name}f": rule, name: rule}
 
 
-ROUNDED: dict[str, Callable[[str], Rule]] = {
-    "add": lambda mode: add(mode, 1.0), "sub": lambda mode: add(mode, -1.0), "mul": multiply, "div": divide,
-    "rcp": reciprocal, "sqrt": root,
-}  # fmt: skip
 FROM_INTEGERS = {f"{name}2{to}": (element, signed) for name, (_, signed) in INTEGERS.items()
                  for to, element in (("float", "f32"), ("double", "f64"))}  # fmt: skip
 DIRECTIONS = ("rn", "rz", "rd", "ru")
 RULES: dict[str, Rule] = {
-    **{f"{letter}{name}_{mode}": rule(mode) for letter in "fd" for name, rule in ROUNDED.items() for mode in
-    DIRECTIONS}, **{f"{name}_{mode}": fma(mode) for name in ("fmaf", "fma") for mode in DIRECTIONS},
     **{f"double2float_{mode}": narrowed(mode) for mode in DIRECTIONS}, **{f"{name}_{mode}": from_integer(element,
     signed, mode) for name, (element, signed) in FROM_INTEGERS.items()
        for mode in DIRECTIONS},

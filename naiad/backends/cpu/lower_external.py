@@ -8,7 +8,7 @@ import re
 
 from xdsl.ir import Operation
 
-from naiad.backends.cpu import libdevice_float, libdevice_integer
+from naiad.backends.cpu import libdevice_directed, libdevice_float, libdevice_integer
 from naiad.backends.cpu.kinds import Kind, count, kind, kind_of, word
 from naiad.backends.cpu.lower_casts import from_f32, to_f32
 from naiad.backends.cpu.lower_elementwise import whole
@@ -20,7 +20,7 @@ from naiad.lowering.rules import Rules
 
 rules = Rules()
 
-FORMULAS = libdevice_integer.RULES | libdevice_float.RULES
+FORMULAS = libdevice_integer.RULES | libdevice_float.RULES | libdevice_directed.RULES
 ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven", "nearbyint": "roundeven"}
 INTRINSICS = {"sqrt": "sqrt", "fabs": "fabs", "copysign": "copysign", "fma": "fma", "round": "round"}
 LIBM = frozenset({

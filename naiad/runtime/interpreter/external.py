@@ -1,4 +1,4 @@
-"""Functions of C's math library, called for each element through ctypes."""
+"""Functions of C's math library, called for each element through ctypes, and what has to be rounded in a direction."""
 
 import ctypes
 import ctypes.util
@@ -10,6 +10,7 @@ import numpy as np
 
 from naiad.errors import InterpreterError
 from naiad.language.types import dtype
+from naiad.runtime.interpreter.directed import directed
 from naiad.runtime.interpreter.tiles import Rule, Tile
 
 _C_TYPES = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int32": ctypes.c_int32, "int64": ctypes.c_int64}
@@ -26,6 +27,8 @@ def _function(symbol: str, result: str, arguments: tuple[str, ...]) -> Callable[
 
 def external(builder: Any, operands: Sequence[Tile], type: dtype, *, symbol: str, **attributes: Any) -> Tile:
     """`symbol` of libm on each element. Of a function of floats (sinf) that of doubles, rounded once."""
+    if (exactly := directed(symbol)) is not None:
+        return exactly(*operands)
     element, types = builder.element(type), [tile.dtype.name for tile in operands]
     if symbol.endswith("f") and "float32" in (element.name, *types):
         symbol, types = symbol[:-1], ["float64" if name == "float32" else name for name in types]

@@ -1,7 +1,5 @@
 """Functions by symbol, all of the device library's names, and inline assembly."""
 
-import math
-
 import numpy as np
 import pytest
 from programs import Program, compiled
@@ -16,7 +14,7 @@ from naiad.language.extra.symbols import nvidia
 SHORT = {"fp32": "f32", "fp64": "f64", "int32": "i32", "uint32": "i32", "int64": "i64", "uint64": "i64"}
 
 
-def call(symbol, types, result, arrays, lanes=16):
+def call(symbol, types, result, arrays, lanes=16, cpu="host"):
     p = Program(*(f"*{t}" for t in types), f"*{result}")
     shape = f"{lanes}x" if lanes else ""
 
@@ -30,7 +28,7 @@ def call(symbol, types, result, arrays, lanes=16):
 
     p.loop(0, len(arrays[0]), max(lanes, 1), [], body)
     out = np.zeros(len(arrays[0]), DTYPES[result])
-    compiled(p)(*arrays, out)
+    compiled(p, cpu)(*arrays, out)
     return out
 
 
@@ -67,32 +65,45 @@ def test_float_functions(type, name):
 
 
 def test_every_symbol_of_the_library_is_written():
-    missing = []
-    for rows in nvidia().values():
-        for arguments, symbol, result in rows:
-            types = [SHORT[t.name if hasattr(t, "name") else str(t)] for t in arguments]
-            try:
-                call(symbol, types, SHORT[result.name if hasattr(result, "name") else str(result)],
-                     [np.ones(16, DTYPES[t]) for t in types])  # fmt: skip
-            except NotImplementedError:
-                missing.append(symbol)
-    assert set(missing) <= {"__nv_fma_rz", "__nv_fma_rd", "__nv_fma_ru"}
+    """And LLVM takes it: a kernel for each combination of types."""
+    symbols = {}
+    for arguments, symbol, result in (row for rows in nvidia().values() for row in rows):
+        symbols.setdefault(tuple(SHORT[str(t)] for t in (*arguments, result)), []).append(symbol)
+    for (*types, result), names in symbols.items():
+        p = Program(*(f"*{t}" for t in types), f"*{result}")
+        values = [p.load(a, f"4x{t}") for a, t in zip(p.args, types, strict=False)]
+        for n, symbol in enumerate(names):
+            given = {k: StringAttr(v) for k, v in (("libname", ""), ("libpath", ""), ("symbol", symbol))}
+            pure = BoolAttr.from_bool(True)
+            answer = p.op("tt.extern_elementwise", *values, type=f"4x{result}", pure=pure, **given)
+            p.store(p.at(p.args[-1], 4 * n), answer)
+        out = np.full(4 * len(names), 77, DTYPES[result])
+        compiled(p)(*[np.full(4, 2, DTYPES[t]) for t in types], out)
+        assert not np.any(out == 77), [names[i // 4] for i in np.flatnonzero(out == 77)]
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
-@pytest.mark.parametrize("letter,type", [("f", "f32"), ("d", "f64")])
-def test_directed_rounding_brackets_the_exact_result(name, letter, type):
-    from fractions import Fraction
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "host"])
+@pytest.mark.parametrize("lanes", [0, 16])
+def test_directed_fma_on_every_cpu(cpu, lanes):
+    """3 * 2**-1074 / 2 is between two of the smallest numbers; the largest number doubled is beyond all."""
+    a, b = np.array([3.0, 3.0, 1.7e308, -1.7e308] * 4), np.array([0.5, -0.5, 2.0, 2.0] * 4)
+    c = np.array([0.0, 0.0, 0.0, 0.0] * 4)
+    a[:2] = 3 * 2.0**-1074
+    most = np.finfo(np.float64).max
+    for mode, want in (("rd", [1, -2, most, -np.inf]), ("ru", [2, -1, np.inf, -most]), ("rz", [1, -1, most, -most])):
+        got = call(f"__nv_fma_{mode}", ["f64"] * 3, "f64", [a, b, c], lanes, cpu)[:4]
+        assert np.array_equal(got, [want[0] * 2.0**-1074, want[1] * 2.0**-1074, *want[2:]]), mode
 
-    rng = np.random.default_rng(1)
-    a, b = (rng.standard_normal(64).astype(DTYPES[type]) for _ in range(2))
-    down, up, cut = (call(f"__nv_{letter}{name}_{mode}", [type] * 2, type, [a, b]) for mode in ("rd", "ru", "rz"))
-    for x, y, low, high, zero in zip(a, b, down, up, cut, strict=True):
-        left, right = Fraction(float(x)), Fraction(float(y))
-        exact = {"add": left + right, "sub": left - right, "mul": left * right, "div": left / right}[name]
-        assert Fraction(float(low)) <= exact <= Fraction(float(high))
-        assert high in (low, np.nextafter(low, DTYPES[type].type(math.inf)))
-        assert zero == (low if exact > 0 else high)
+
+def test_integers_as_floats_in_a_direction():
+    x = np.array([2**63 - 1, -(2**63) + 1, 2**53 + 1, -(2**53) - 1] * 4, np.int64)
+    up = call("__nv_ll2double_ru", ["i64"], "f64", [x])[:4]
+    down = call("__nv_ll2double_rd", ["i64"], "f64", [x])[:4]
+    assert up.tolist() == [2.0**63, -(2.0**63) + 1024, 2.0**53 + 2, -(2.0**53)]
+    assert down.tolist() == [2.0**63 - 1024, -(2.0**63), 2.0**53, -(2.0**53) - 2]
+    every = np.full(16, 2**64 - 1, np.uint64).view(np.int64)
+    assert call("__nv_ull2float_rz", ["i64"], "f32", [every])[0] == np.float32(2.0**64 - 2.0**40)
+    assert call("__nv_uint2float_rd", ["i32"], "f32", [np.full(16, -1, np.int32)])[0] == np.float32(2.0**32 - 256)
 
 
 def test_integer_functions():

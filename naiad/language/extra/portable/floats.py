@@ -22,8 +22,13 @@ def emit(op: str, *values: Any) -> tensor:
 def libm(name: str, *values: Any, result: dtype | None = None) -> tensor:
     """The function `name` of C's math library, in the spelling for the float among `values`."""
     single = any(value.dtype == float32 for value in values)
+    return symbol(f"{name}f" if single else name, *values, result=result)
+
+
+def symbol(name: str, *values: Any, result: dtype | None = None) -> tensor:
+    """The function that the target calls `name`; it gives the first float type of its operands, if not `result`."""
     type = values[0].type.with_element_ty(result or next(v.dtype for v in values if v.dtype.is_floating()))
-    attributes = {"libname": "libm", "libpath": "", "symbol": f"{name}f" if single else name, "pure": True}
+    attributes = {"libname": "libm", "libpath": "", "symbol": name, "pure": True}
     return tensor(builder().emit("tt.extern_elementwise", [v.handle for v in values], type, **attributes), type)
 
 
@@ -109,7 +114,7 @@ FUNCTIONS: dict[str, Function] = {
     "sinpi": in_double(_sin_pi),
     "cospi": in_double(_cos_pi),
     "fmod": _op("arith.remf"),
-    "fdim": lambda x, y: where(x <= y, x * 0, x - y),
+    "fdim": lambda x, y: where(x <= y, 0.0, x - y),
     "ilogb": lambda x: libm("ilogb", x, result=int32),
     "isnan": lambda x: x != x,
     "isinf": _is_infinite,

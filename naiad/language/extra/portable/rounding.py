@@ -1,14 +1,15 @@
 """Arithmetic with a direction of rounding: _rn to nearest even, _rz to zero, _rd down, _ru up.
 
-The result is rounded to nearest, and the sign of what was lost says whether its neighbour is the right one.
+Arithmetic is left to the target, under libdevice's symbols. Conversions are rounded to nearest, and the sign of what
+was lost says whether the neighbour is the right one.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from naiad.language.casts import bitcast_to, cast_to
 from naiad.language.compare import where
-from naiad.language.extra.portable.floats import Function, bits_of, emit
+from naiad.language.extra.portable.floats import Function, bits_of, emit, symbol
 from naiad.language.types import float32, float64
 
 MODES = ("rn", "rz", "rd", "ru")
@@ -36,45 +37,15 @@ def directed(nearest: Any, lost: Any, mode: str) -> Any:
     return result
 
 
-def _sum_lost(x: Any, y: Any, total: Any) -> Any:
-    """What `total`, the rounded x + y, is short of it: exactly (Knuth's TwoSum)."""
-    part = total - x
-    return (x - (total - part)) + (y - part)
+def _arithmetic(name: str, mode: str) -> Function:
+    """An operation that the target rounds in the direction: libdevice's symbol for it."""
 
+    def compute(*values: Any) -> Any:
+        double = values[0].dtype == float64
+        spelling = ("fma" if double else "fmaf") if name == "fma" else f"{'d' if double else 'f'}{name}"
+        return symbol(f"__nv_{spelling}_{mode}", *values)
 
-def _add(x: Any, y: Any, mode: str) -> Any:
-    total = x + y
-    return total if mode == "rn" else directed(total, _sum_lost(x, y, total), mode)
-
-
-def _multiply(x: Any, y: Any, mode: str) -> Any:
-    product = x * y
-    return product if mode == "rn" else directed(product, emit("math.fma", x, y, -product), mode)
-
-
-def _divide(x: Any, y: Any, mode: str) -> Any:
-    quotient = emit("arith.divf", x, y)
-    if mode == "rn":
-        return quotient
-    rest = emit("math.fma", -quotient, y, x)
-    return directed(quotient, where(y < 0, -rest, rest), mode)
-
-
-def _root(x: Any, mode: str) -> Any:
-    root = emit("math.sqrt", x)
-    return root if mode == "rn" else directed(root, emit("math.fma", -root, root, x), mode)
-
-
-def _fused(x: Any, y: Any, z: Any, mode: str) -> Any:
-    nearest = emit("math.fma", x, y, z)
-    if mode == "rn":
-        return nearest
-    a, b, c, near = (cast_to(value, float64) for value in (x, y, z, nearest))
-    product = a * b
-    product_lost = emit("math.fma", a, b, -product)
-    total = product + c
-    lost = (total - near) + (_sum_lost(product, c, total) + product_lost)
-    return directed(nearest, cast_to(where(lost > 0, 1.0, where(lost < 0, -1.0, 0.0)), nearest.dtype), mode)
+    return compute
 
 
 def narrow(x: Any, mode: str) -> Any:
@@ -84,18 +55,17 @@ def narrow(x: Any, mode: str) -> Any:
     return nearest if mode == "rn" else directed(nearest, lost, mode)
 
 
-def _in(function: Callable[..., Any], mode: str) -> Function:
-    return lambda *values: function(*values, mode)
-
-
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": _add,
-    "sub": lambda x, y, mode: _add(x, -y, mode),
-    "mul": _multiply,
-    "div": _divide,
-    "rcp": lambda x, mode: _divide(x * 0 + 1.0, x, mode),
-    "sqrt": _root,
-    "fma": _fused,
-    "double2float": narrow,
+_NEAREST: dict[str, Function] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: emit("arith.divf", x, y),
+    "rcp": lambda x: 1.0 / x,
+    "sqrt": lambda x: emit("math.sqrt", x),
+    "fma": lambda x, y, z: emit("math.fma", x, y, z),
 }
-FUNCTIONS: dict[str, Function] = {f"{name}_{m}": _in(f, m) for name, f in _OPERATIONS.items() for m in MODES}
+FUNCTIONS: dict[str, Function] = {
+    **{f"{name}_rn": function for name, function in _NEAREST.items()},
+    **{f"{name}_{mode}": _arithmetic(name, mode) for name in _NEAREST for mode in MODES if mode != "rn"},
+    **{f"double2float_{mode}": partial(narrow, mode=mode) for mode in MODES},
+}
