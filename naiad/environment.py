@@ -39,10 +39,10 @@ def changed() -> None:
         listener()
 
 
-def warn_once(message: str) -> None:
-    """A RuntimeWarning, each text once a process."""
-    if message not in _said:
-        _said.add(message)
+def warn_once(message: str, about: str = "") -> None:
+    """A RuntimeWarning, once a process for each text, or for each text of `about`."""
+    if (about or message) not in _said:
+        _said.add(about or message)
         warnings.warn(f"naiad: {message}", RuntimeWarning, stacklevel=3)
 
 
@@ -173,7 +173,7 @@ class env_size(env_base[int]):
 
 
 class env_class(env_base[type | None]):
-    """A class by the text `module:Class`; it must have a base of the name `base`."""
+    """A class by the text `module:Class`; it must have a base of the name `base`. The module `triton.x` is naiad's."""
 
     type_name = "module:Class"
 
@@ -185,6 +185,8 @@ class env_class(env_base[type | None]):
         module, colon, name = text.partition(":")
         if not colon:
             raise RuntimeError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
+        if module.startswith("triton."):
+            module = f"naiad.{module.removeprefix('triton.')}"
         found = getattr(importlib.import_module(module), name)
         if all(base.__name__ != self.base for base in found.mro()):
             raise RuntimeError(f"Unable to use '{text}' from {self.key}: not of type '{self.base}'")

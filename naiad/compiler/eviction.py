@@ -25,6 +25,8 @@ KEPT = 0.9
 """How much of the limit an eviction leaves, so that the next write is not the next eviction."""
 ABANDONED = 3600.0
 """A file that was being written this many seconds ago has lost its writer."""
+USED = 3600.0
+"""How exact the time of last use is. Many mounts do not keep it, so a hit does, once in this many seconds."""
 
 _written: dict[str, int] = {}
 
@@ -50,6 +52,18 @@ class Group:
         with contextlib.suppress(OSError):
             os.rename(self.path, gone)
             shutil.rmtree(gone, ignore_errors=True)
+
+
+def mark_used(path: str) -> bool:
+    """Sets the time of last use, at most once in USED seconds (that of writing stays). False where there is no file."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return False
+    if time.time() - max(facts.st_atime, facts.st_mtime) > USED:
+        with contextlib.suppress(OSError):
+            os.utime(path, ns=(time.time_ns(), facts.st_mtime_ns))
+    return True
 
 
 def make_room(folder: str, key: str, size: int) -> None:

@@ -11,21 +11,18 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from naiad import knobs
-from naiad.compiler.eviction import make_room
+from naiad.compiler.eviction import make_room, mark_used
 from naiad.environment import warn_once
 
 MAGIC = b"naiad2\r\n"
 SUFFIX = ".naiad"
 DIGEST = 32
-USED_NS = 3600 * 10**9
-"""How exact the time of an entry's last use is: it is written at most once in this time (an hour)."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,12 @@ class FileStore:
         try:
             with open(path, "rb") as file:
                 data = file.read()
-                _mark_used(file.fileno())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             warn_once(f"the cache cannot be read: {error}")
             return None
+        mark_used(path)
         try:
             entry = decode(data, key)
         except ValueError as error:
@@ -138,11 +135,19 @@ class GroupStore:
             "stage_digests": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
         }
         text = json.dumps({**metadata, "digest": _digest(metadata)}, default=vars)
+        try:
+            return self._put(key, text, entry)
+        except OSError as error:
+            warn_once(f"compiled kernels are not kept: {error}")
+            return {}
+
+    def _put(self, key: str, metadata: str, entry: Entry) -> dict[str, str]:
         group = {}
         for name, data in entry.stages.items():
             group[f"{self.name}.{name}"] = self.manager.put(data, f"{self.name}.{name}", binary=isinstance(data, bytes))
-        group[f"{self.name}.json"] = self.manager.put(text, f"{self.name}.json", binary=False)
+        group[f"{self.name}.json"] = self.manager.put(metadata, f"{self.name}.json", binary=False)
         self.manager.put_group(f"{self.name}.json", group)
+        make_room(knobs.cache.dir, key, sum(map(len, entry.stages.values())))
         return group
 
 
@@ -214,15 +219,6 @@ def parts_of(entry: Entry) -> dict[str, Any]:
 def _digest(metadata: Mapping[str, Any]) -> str:
     """A digest of what JSON makes of the metadata."""
     return hashlib.sha256(json.dumps(metadata, default=vars, sort_keys=True).encode()).hexdigest()
-
-
-def _mark_used(file: int) -> None:
-    """Sets the time of last use, for the eviction; the time of writing stays. Many mounts do not keep it themselves."""
-    facts = os.fstat(file)
-    now = time.time_ns()
-    if now - max(facts.st_atime_ns, facts.st_mtime_ns) > USED_NS:
-        with contextlib.suppress(OSError, NotImplementedError, TypeError):
-            os.utime(file, ns=(now, facts.st_mtime_ns))
 
 
 def _remove(path: str) -> None:
