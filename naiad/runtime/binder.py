@@ -3,7 +3,7 @@
 `inspect.Signature.bind` takes 10 us; a function with the kernel's own parameters, whose body specialises each, 2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from naiad.backends.constants import freeze
@@ -15,11 +15,25 @@ Bound: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 
 def make_binder(function: Any, extra: Extra | None = None) -> Callable[..., Bound]:
     """A function of the kernel's parameters and `**options` that gives a Bound."""
-    scope: dict[str, Any] = {**NAMES, "_naiad_extra": extra}
+    names = "".join(f"{parameter.name}," for parameter in function.params)
+    pairs = "".join(f"{_pair(parameter, extra)}," for parameter in function.params)
+    scope = {**NAMES, "_naiad_extra": extra}
+    return _written(function, function.params, f"({names}), ({pairs}), _naiad_options", scope)
+
+
+def make_namer(function: Any, held: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
+    """A function of the kernel's parameters but those held, and of options, that gives all of them by name."""
+    scope = {f"_naiad_held_{name}": value for name, value in held.items()}
+    names = [*function.arg_names, *(name for name in held if name not in function.arg_names)]
+    items = ", ".join(f"{name!r}: {f'_naiad_held_{name}' if name in held else name}" for name in names)
+    free = [parameter for parameter in function.params if parameter.name not in held]
+    return _written(function, free, f"{{{items}, **_naiad_options}}", scope)
+
+
+def _written(function: Any, parameters: Sequence[Any], result: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    """A function with these parameters of the kernel, and `**_naiad_options`, that gives an expression of them."""
     heads: list[str] = []
-    pairs: list[str] = []
-    names: list[str] = []
-    for parameter in function.params:
+    for parameter in parameters:
         name = parameter.name
         if parameter.keyword_only and "*" not in heads and not any(head.startswith("*") for head in heads):
             heads.append("*")
@@ -28,10 +42,7 @@ def make_binder(function: Any, extra: Extra | None = None) -> Callable[..., Boun
             scope[f"_naiad_default_{name}"] = parameter.default
             head += f"=_naiad_default_{name}"
         heads.append(head)
-        names.append(f"{name},")
-        pairs.append(_pair(parameter, extra) + ",")
-    text = f"def {function.__name__}({', '.join([*heads, '**_naiad_options'])}):\n"
-    exec(f"{text} return ({''.join(names)}), ({''.join(pairs)}), _naiad_options", scope)
+    exec(f"def {function.__name__}({', '.join([*heads, '**_naiad_options'])}): return {result}", scope)
     return scope[function.__name__]
 
 

@@ -13,8 +13,12 @@ from typing import Any
 
 from naiad import knobs
 from naiad.backends.launch.guards import never_changes
+from naiad.runtime.binder import make_namer
 from naiad.runtime.grid import normalize_grid
 from naiad.runtime.launcher import MAX_CHAIN, RENEWAL, is_plain
+
+MAX_SIZES = 64
+"""Grids that a binding with a function for them has launchers for."""
 
 
 class Binding:
@@ -30,7 +34,8 @@ class Binding:
             self.grid = normalize_grid(tuple(grid) if isinstance(grid, list) else grid)
         self.names = [parameter.name for parameter in function.params if parameter.name not in held]
         self.chain: list[Callable[..., Any]] = []
-        self.sizes: dict[Any, Binding] = {}
+        self.sizes: dict[Any, Callable[..., Any]] = {}
+        self.named = make_namer(function, held)
         self.missed = 0
         self._check()
 
@@ -54,7 +59,13 @@ class Binding:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Launches; gives the CompiledKernel, as every launch."""
         if callable(self.grid):
-            return self._of_size(args, keywords)(*args, **keywords)
+            try:
+                named = self.named(*args, **keywords)
+            except TypeError:  # an argument is missing or surplus: the long way says which
+                return self._run(args, keywords)
+            size = self.grid(named)
+            size = tuple(size) if isinstance(size, list) else size
+            return (self.sizes.get(size) or self._of_size(size, args, keywords))(*args, **keywords)
         return (self.chain[0] if self.chain else self.through_python)(*args, **keywords)
 
     def through_python(self, *args: Any, **keywords: Any) -> Any:
@@ -93,15 +104,12 @@ class Binding:
             raise TypeError(f"{self!r} got multiple values for argument {sorted(twice)[0]!r}")
         return {**self.held, **keywords, **given}
 
-    def _of_size(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-        """The launcher for the grid that the function gives for these arguments."""
-        named = {**self.function.defaults, **self._whole(args, keywords)}
-        size = normalize_grid(self.grid(named))
-        found = self.sizes.get(size)
-        if found is None:
-            if len(self.sizes) >= 64:
-                self.sizes.clear()
-            found = self.sizes[size] = Binding(self.function, size, self.stream, self.held)
+    def _of_size(self, size: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+        """The launcher for a size that the grid's function gave for these arguments."""
+        if len(self.sizes) >= MAX_SIZES:
+            self.sizes.clear()
+        found = Binding(self.function, size, self.stream, self.held).first(args, keywords)
+        self.sizes[size] = found
         return found
 
     def first(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
@@ -124,7 +132,7 @@ class Binding:
         if not hasattr(kernel, "asm"):
             return
         self.missed += 1
-        known = self.function._launchers.native
+        known = self.function._native
         self.chain[1:] = [launcher for launcher in self.chain[1:] if launcher in known]  # the others were ended
         if len(self.chain) > MAX_CHAIN:
             if self.missed % RENEWAL:
@@ -138,7 +146,7 @@ class Binding:
         if self.chain:
             redirect(self.chain[-1], launcher)
         self.chain.append(launcher)
-        self.function._launchers.add(launcher, self.through_python)
+        self.function._native[launcher] = self.through_python
 
 
 def _is_hashable(value: Any) -> bool:

@@ -44,15 +44,15 @@ class KernelCache(dict[str, Any]):
         self.function = function
 
     def clear(self) -> None:
-        self.function._launchers.clear()
+        self.function._drop_launchers()
         super().clear()
 
     def __delitem__(self, key: str) -> None:
-        self.function._launchers.clear()
+        self.function._drop_launchers()
         super().__delitem__(key)
 
     def pop(self, *args: Any) -> Any:
-        self.function._launchers.clear()
+        self.function._drop_launchers()
         return super().pop(*args)
 
 
@@ -204,7 +204,7 @@ class DeviceCaches(dict[Any, Device]):
         return device
 
     def clear(self) -> None:
-        self.function._launchers.clear()
+        self.function._drop_launchers()
         super().clear()
 
     def of(self, args: tuple[Any, ...], keywords: dict[str, Any], warmup: bool) -> Device:

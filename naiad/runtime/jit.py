@@ -1,5 +1,6 @@
 """`@jit`: Python functions as kernels. JITFunction finds or compiles the kernel for its arguments, and launches it."""
 
+import functools
 import hashlib
 import inspect
 import threading
@@ -10,6 +11,7 @@ from typing import Any, TypeVar, overload
 from naiad import knobs
 from naiad.backends.signature import BITS, normalize_type, type_canonicalisation_dict
 from naiad.language.function import Function, Parameter
+from naiad.runtime.binder import make_namer
 from naiad.runtime.bound import Binding
 from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
@@ -213,6 +215,11 @@ class JITFunction(KernelInterface, JITCallable):
             self._launchers[grid] = launcher
         return launcher
 
+    @functools.cached_property
+    def _named(self) -> Callable[..., dict[str, Any]]:
+        """Gives all arguments of a call by name."""
+        return make_namer(self, {})
+
     def _drop_launchers(self) -> None:
         """Drops the launchers of all grids, and ends the native ones: what they do not look at has changed."""
         self._launchers.clear()
@@ -265,7 +272,8 @@ class JITFunction(KernelInterface, JITCallable):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what belongs to this process. Whoever pickles a kernel has set `fn` to None, and `repr` to a name."""
-        own = {"_lock", "_launchers", "_native", "device_caches", "pre_run_hooks", "signature", "_tree", "__wrapped__"}
+        own = {"_lock", "_launchers", "_native", "_named", "device_caches", "pre_run_hooks", "signature", "_tree",
+               "__wrapped__"}  # fmt: skip
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -26,27 +26,19 @@ def launch(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> An
     return function[keywords.pop("grid")](*args, **keywords)
 
 
-class Launchers(dict[Any, Callable[..., Any]]):
-    """What `kernel[grid]` gives, by grid."""
+class NativeLaunchers(weakref.WeakKeyDictionary[Callable[..., Any], Callable[..., Any]]):
+    """A kernel's native launchers, those that somebody holds too, and what their calls go to once they are ended."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.native: weakref.WeakKeyDictionary[Callable[..., Any], Callable[..., Any]] = weakref.WeakKeyDictionary()
+    def end(self) -> None:
+        """Sends the calls of all of them to Python from now on."""
+        if not self:
+            return
+        from naiad.backends.launch.record import redirect, retire
 
-    def add(self, launcher: Callable[..., Any], after: Callable[..., Any]) -> None:
-        """Notes a native launcher, and what its calls go to when it is ended."""
-        self.native[launcher] = after
-
-    def clear(self) -> None:
-        """Drops all, and ends the native ones: what they do not look at has changed."""
-        super().clear()
-        if self.native:
-            from naiad.backends.launch.record import redirect, retire
-
-            for launcher, after in list(self.native.items()):
-                retire(launcher)
-                redirect(launcher, after)
-            self.native.clear()
+        for launcher, after in list(self.items()):
+            retire(launcher)
+            redirect(launcher, after)
+        self.clear()
 
 
 class GridLauncher:
@@ -92,7 +84,7 @@ class GridLauncher:
         before = self.through_python if before is self else before
         launcher = native_launcher(function, kernel, self.grid, Call(args, keywords, function.arg_names), before)
         if launcher is not None:
-            function._launchers.add(launcher, self)
+            function._native[launcher] = self
             function._launchers[self.grid] = launcher
 
 
@@ -107,11 +99,8 @@ class ComputedGrid:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         function = self.function
-        named = function.defaults.copy()
-        named.update(zip(function.arg_names, args))  # noqa: B905 (the keyword costs 0.3 us)
-        named.update(keywords)
         try:
-            size = self.grid(named)
+            size = self.grid(function._named(*args, **keywords))
             launch = function._launchers.get(size)
         except Exception:  # an argument is missing, or the size is a list: the long way finds out
             return function.run(*args, grid=self.grid, warmup=False, **keywords)

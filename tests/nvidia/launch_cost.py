@@ -46,12 +46,18 @@ def ways() -> dict[str, Callable[[], Any]]:
     t = torch.empty(16, device="cuda")
     rest = (t, t, t, t, 1, 2, 3, 4, 5.0, 6.0)
     held = empty[(1,)]
-    return {
+    ways = {
         "launch_cost_grid": lambda: empty[(1,)](*rest, K=3, L=4),
         "launch_cost_lambda": lambda: empty[lambda meta: (meta["K"],)](*rest, K=3, L=4),
         "launch_cost_options": lambda: empty[(1,)](*rest, K=3, L=4, num_warps=8),
         "launch_cost_held": lambda: held(*rest, K=3, L=4),
     }
+    if hasattr(empty, "bind"):
+        bound = empty.bind(*rest, grid=(1,), K=3, L=4)
+        on_stream = empty.bind(*rest, grid=(1,), K=3, L=4, stream=torch.cuda.current_stream())
+        ways["launch_cost_bound"] = lambda: bound(*rest)
+        ways["launch_cost_bound_stream"] = lambda: on_stream(*rest)
+    return ways
 
 
 def main(label: str) -> None:

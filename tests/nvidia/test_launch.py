@@ -333,3 +333,68 @@ def test_arrays_of_two_devices_are_refused_wherever_they_are(gpu, on_gpu):
 def test_devices_of_descriptors_are_those_of_their_tensors():
     for device in ("cpu", "meta"):
         assert device_of(TensorDescriptor.from_tensor(torch.zeros(4, 8, device=device), [4, 8]))[0] == device
+
+
+ARGUMENTS = (100, BIG, 0.5, True, 0.25, -3)
+
+
+def test_bound_launchers_give_the_driver_the_same(gpu, monkeypatch):
+    gpu.set("fake_parameters", 9)
+    kernel, x, y = make(), torch.zeros(128), torch.zeros(128)
+    launch = kernel.bind(x, y, *ARGUMENTS, grid=(3, 2), BLOCK=32, num_warps=8)
+    assert gpu.launches == 0 and gpu.number("fake_loads").value == 1
+    monkeypatch.setattr(type(kernel), "run", lambda *a, **k: pytest.fail("through Python"))
+    for turn in range(3):
+        x, gpu.streams[0] = torch.zeros(128), STREAM + 16 * turn
+        handle = launch(x, y, 100 + turn, *ARGUMENTS[1:])
+        assert low(seen(gpu)) == expected(x, y, 100 + turn) and gpu.launches == turn + 1
+        assert gpu.config == [3, 2, 1, 256, 1, 1, handle.metadata.shared]
+        assert gpu.number("fake_stream").value == STREAM + 16 * turn
+        assert gpu.number("fake_function").value == handle.function
+
+
+def test_a_bound_stream(gpu):
+    class Stream:
+        cuda_stream = 0x8000000000000010
+
+    kernel, x = make(), torch.zeros(128)
+    for stream in (0x4444, Stream(), 0):
+        launch = kernel.bind(x, x, *ARGUMENTS, grid=(3, 2), stream=stream)
+        gpu.asked.clear()
+        for other in (x, x, x[1:], x[1:]):  # natively; through Python at first, then natively
+            launch(other, x, *ARGUMENTS)
+            assert gpu.number("fake_stream").value == getattr(stream, "cuda_stream", stream)
+        assert gpu.asked == []
+    assert gpu.launches == 12
+
+
+def test_a_bound_launcher_on_two_devices(gpu):
+    kernel, x = make(), torch.zeros(128)
+    launch = kernel.bind(x, x, *ARGUMENTS, grid=(3, 2))
+    on_0 = launch(x, x, *ARGUMENTS)
+    gpu.move(1)
+    with pytest.raises(ValueError, match=r"lie on cuda:1, and launches go to the current device, cuda:0"):
+        launch(x, x, *ARGUMENTS)
+    gpu.use(1)
+    on_1 = [launch(x, x, *ARGUMENTS) for _ in range(3)]
+    assert on_0 not in on_1 and len(set(on_1)) == 1
+    assert gpu.number("fake_function").value == on_1[0].function and gpu.number("fake_stream").value == STREAM + 1
+    gpu.use(0)
+    gpu.move(0)
+    assert launch(x, x, *ARGUMENTS) is on_0 and gpu.number("fake_function").value == on_0.function
+
+
+def test_hooks_see_bound_launches(gpu):
+    kernel, x, seen = make(), torch.zeros(128), []
+    launches = [kernel.bind(x, x, *ARGUMENTS, grid=(3, 2), **more) for more in ({}, {"stream": 0x4444})]
+    hook = lambda metadata: seen.append(metadata.get()["stream"])  # noqa: E731
+    knobs.runtime.launch_exit_hook.add(hook)
+    try:
+        for launch in launches:
+            launch(x, x, *ARGUMENTS)
+    finally:
+        knobs.runtime.launch_exit_hook.remove(hook)
+    assert seen == [STREAM, 0x4444] and gpu.launches == 2
+    for launch in launches:
+        launch(x, x, *ARGUMENTS)
+    assert len(seen) == 2 and gpu.launches == 4
