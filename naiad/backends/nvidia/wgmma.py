@@ -5,6 +5,7 @@ commit.
 The wait passes them on, so that nothing touches them before. Source: PTX ISA, "Asynchronous wgmma Instructions".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -12,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from naiad.backends.nvidia.inline import asm
 from naiad.backends.nvidia.mma import words
 from naiad.ir.base import bits
+from naiad.ir.constants import number
 from naiad.ir.encodings import MemDescType, layout_of
 from naiad.layouts import gf2
 from naiad.layouts.linear import LinearLayout
@@ -96,58 +98,103 @@ def starts(e: Threads, layout: LinearLayout, dim: int) -> gf2.Matrix:
     return tuple(c if i >= e.lane_bits + 2 else 0 for i, c in enumerate(columns))
 
 
+@dataclass(frozen=True)
+class Product:
+    """Which instruction computes a dot. turned: which operands do not run along k, None where both must."""
+
+    form: str
+    turned: tuple[bool, ...] | None
+
+
 @rules.lower("ttng.warp_group_dot")
 def multiply(op: Operation, e: Threads) -> list[list[str]]:
     a, b, c = op.operands[:3]
-    layout = layout_of(c.type)
-    held_layout = e.layout(c.type)
-    tile, at, sums = Tile.of(layout), places(held_layout), list(e.registers(c))
-    kinds = f"{KINDS[a.type.element_type.name]}.{KINDS[b.type.element_type.name]}"
+    layout = e.layout(c.type)
+    tile, at, sums = Tile.of(layout_of(c.type)), places(layout), list(e.registers(c))
     right = Operand(e, b, True)
-    per_step = STEP // right.size
-    right_start = right.descriptor(starts(e, held_layout, 1))
     left = Operand(e, a, False) if isinstance(a.type, MemDescType) else None
-    left_start = left.descriptor(starts(e, held_layout, 0)) if left is not None else ""
-    a_words = {} if left is not None else words(e, e.registers(a), places(e.layout(a.type)), 1, llvm_type(a.type))
-    depth = right.rows
-    for m in sorted({m for m, _ in at if m % (16 * tile.down) == 0}):
-        for n in sorted({n for _, n in at if n % (tile.n * tile.across) == 0}):
-            held = [at[m + i, n + j + k] for j in range(0, tile.n, 8) for i in (0, 8) for k in (0, 1)]
-            given: list[list[str]] = []
-            for k in range(0, depth, per_step):
-                s = k // per_step
-                first = [f"i64 {left.moved(left_start, k, m)}"] if left is not None else [
-                    f"i32 {w}" for w in (a_words[m,][2 * s], a_words[m + 8,][2 * s], a_words[m,][2 * s + 1],
-                                         a_words[m + 8,][2 * s + 1])]  # fmt: skip
-                given.append([*first, f"i64 {right.moved(right_start, k, n)}"])
-            flags = (left is not None and not left.k_major, not right.k_major) if right.size == 2 else None
-            made = group(e, f"m64n{tile.n}k{per_step}.f32.{kinds}", given, [sums[r] for r in held], flags)
-            for register, value in zip(held, made, strict=True):
-                sums[register] = value
+    take = operands_of(e, a, left, right, layout)
+    per_step, depth = STEP // right.size, right.rows
+    kinds = f"{KINDS[a.type.element_type.name]}.{KINDS[b.type.element_type.name]}"
+    turned = None if right.size == 1 else (*([not left.k_major] if left else []), not right.k_major)
+    how = Product(f"m64n{tile.n}k{per_step}.f32.{kinds}", turned)
+    tiles = [(m, n) for m in sorted({m for m, _ in at if m % (16 * tile.down) == 0})
+             for n in sorted({n for _, n in at if n % (tile.n * tile.across) == 0})]  # fmt: skip
+    for m, n in tiles:
+        held = [at[m + i, n + j + k] for j in range(0, tile.n, 8) for i in (0, 8) for k in (0, 1)]
+        given = [take(m, n, k) for k in range(0, depth, per_step)]
+        before = None if number(c) == 0 else [sums[r] for r in held]
+        if short := short_sums(op, right.size, depth):
+            made = in_parts(e, how, given, before, short // per_step)
+        else:
+            made = group(e, how, given, before, (m, n) == tiles[-1], len(held))
+        for register, value in zip(held, made, strict=True):
+            sums[register] = value
     return [sums]
 
 
-def group(
-    e: Threads, form: str, given: list[list[str]], sums: list[str], turned: tuple[bool, bool] | None
-) -> list[str]:
-    """All steps along k into one set of accumulators, as one group of wgmma. turned: None where k must run fastest."""
-    count = len(sums)
+def short_sums(op: Operation, size: int, depth: int) -> int:
+    """How many products of 8-bit floats may be added by the instruction alone; 0 for all of them."""
+    given = op.properties.get("maxNumImpreciseAcc")
+    most = given.value.data if given is not None and size == 1 else 0
+    return max(most, STEP) if 0 < most <= depth else 0
+
+
+Take = Callable[[int, int, int], list[str]]
+
+
+def operands_of(e: Threads, a: SSAValue, left: Operand | None, right: Operand, layout: LinearLayout) -> Take:
+    """What gives the operands of the instruction at a row, a column and a place along k."""
+    right_start = right.descriptor(starts(e, layout, 1))
+    left_start = left.descriptor(starts(e, layout, 0)) if left is not None else ""
+    held = {} if left is not None else words(e, e.registers(a), places(e.layout(a.type)), 1, llvm_type(a.type))
+
+    def take(m: int, n: int, k: int) -> list[str]:
+        if left is not None:
+            first = [f"i64 {left.moved(left_start, k, m)}"]
+        else:
+            s = 2 * (k // (STEP // right.size))
+            first = [f"i32 {held[row,][s + i]}" for i in (0, 1) for row in (m, m + 8)]
+        return [*first, f"i64 {right.moved(right_start, k, n)}"]
+
+    return take
+
+
+def group(e: Threads, how: Product, given: list[list[str]], sums: list[str] | None, commits: bool,
+          count: int) -> list[str]:  # fmt: skip
+    """All steps along k into one set of accumulators. sums: None for zeros. commits: what came so far is one group."""
     outs = "{ " + ", ".join(f"${i}" for i in range(count)) + " }"
     lines, letters, arguments, at = ["wgmma.fence.sync.aligned;"], [], [], 2 * count
-    in_registers = len(given[0]) > 2
-    for operands in given:
+    for step, operands in enumerate(given):
         places_of = [f"${at + i}" for i in range(len(operands))]
-        left = "{ " + ", ".join(places_of[:4]) + " }" if in_registers else places_of[0]
-        turns = () if turned is None else turned[1:] if in_registers else turned
-        flags = ", ".join(["1", "1", "1", *(str(int(t)) for t in turns)])
-        lines.append(f"wgmma.mma_async.sync.aligned.{form} {outs}, {left}, {places_of[-1]}, {flags};")
-        letters += ["r"] * 4 + ["l"] if in_registers else ["l", "l"]
+        left = "{ " + ", ".join(places_of[:4]) + " }" if len(operands) > 2 else places_of[0]
+        adds = "0" if sums is None and step == 0 else "1"
+        flags = ", ".join([adds, "1", "1", *(str(int(t)) for t in how.turned or ())])
+        lines.append(f"wgmma.mma_async.sync.aligned.{how.form} {outs}, {left}, {places_of[-1]}, {flags};")
+        letters += ["r"] * 4 + ["l"] if len(operands) > 2 else ["l", "l"]
         arguments += operands
         at += len(operands)
-    lines.append("wgmma.commit_group.sync.aligned;")
+    if commits:
+        lines.append("wgmma.commit_group.sync.aligned;")
     constraints = ["=f"] * count + [str(i) for i in range(count)] + letters
-    accumulators = [f"float {x}" for x in sums]
+    accumulators = [f"float {x}" for x in sums or ["undef"] * count]
     return asm(e, LINE.join(lines), ",".join(constraints), [*accumulators, *arguments], ["float"] * count)
+
+
+def in_parts(e: Threads, how: Product, given: list[list[str]], sums: list[str] | None, steps: int) -> list[str]:
+    """The same, `steps` at a time from zero, added up outside of the instruction, which adds in few bits."""
+    count = int(how.form.split("n")[1].split("k")[0]) // 2
+    for at in range(0, len(given), steps):
+        made = passed_on(e, group(e, how, given[at : at + steps], None, True, count), 0)
+        sums = [e.op(f"fadd float {a}, {b}") for a, b in zip(sums or ["0.0"] * count, made, strict=True)]
+    return sums or []
+
+
+def passed_on(e: Threads, registers: list[str], pendings: int) -> list[str]:
+    """Accumulators behind a wait, so that no use of them comes before it."""
+    constraints = ",".join(["=f"] * len(registers) + [str(i) for i in range(len(registers))] + ["~{memory}"])
+    text = f"wgmma.wait_group.sync.aligned {pendings};"
+    return asm(e, text, constraints, [f"float {r}" for r in registers], ["float"] * len(registers))
 
 
 @rules.lower("ttng.warp_group_dot_wait")
@@ -155,9 +202,7 @@ def wait(op: Operation, e: Threads) -> list:
     """Ties the accumulators to the wait, so that no use of them comes before it."""
     tiles = [v for v in op.operands if not isinstance(v.type, MemDescType)]
     flat = [r for v in tiles for r in e.registers(v)]
-    text = f"wgmma.wait_group.sync.aligned {op.properties['pendings'].value.data};"
-    constraints = ",".join(["=f"] * len(flat) + [str(i) for i in range(len(flat))] + ["~{memory}"])
-    made = asm(e, text, constraints, [f"float {r}" for r in flat], ["float"] * len(flat))
+    made = passed_on(e, flat, op.properties["pendings"].value.data)
     out: list = []
     for value in op.operands:
         if isinstance(value.type, MemDescType):

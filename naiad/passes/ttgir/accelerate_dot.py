@@ -118,7 +118,7 @@ def fits_wgmma(op: Operation, warps: int, accesses: Mapping[Operation, Blocked])
 def fits_fp8(op: Operation, k: int, accesses: Mapping[Operation, Blocked]) -> bool:
     """Whether a dot of 8-bit floats can do as wgmma does: sums of few bits, operands whose bytes run along k."""
     imprecise = op.properties.get("maxNumImpreciseAcc")
-    sums_may_be_short = imprecise is not None and imprecise.value.data > k
+    sums_may_be_short = imprecise is not None and (imprecise.value.data > k or imprecise.value.data >= 32)
     return sums_may_be_short and runs_along(op.operands[0], 1, accesses) and runs_along(op.operands[1], 0, accesses)
 
 

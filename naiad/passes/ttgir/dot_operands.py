@@ -115,8 +115,25 @@ def made_local(value: SSAValue, anchor: Operation) -> SSAValue:
     return convert.results[0]
 
 
+def outermost(value: SSAValue, anchor: Operation) -> Operation:
+    """The outermost loop around an op that `value` comes into from outside; the op itself where there is none."""
+    found, here = anchor, anchor.parent_op()
+    inside = {anchor.parent_block()}
+    while here is not None and here.name.startswith("scf."):
+        if value.owner in inside or (isinstance(value.owner, Operation) and value.owner.parent_block() in inside):
+            break
+        if here.name != "scf.if":
+            found = here
+        inside.add(here.parent_block())
+        here = here.parent_op()
+    return found
+
+
 def stored(value: SSAValue, anchor: Operation, choose: Choice) -> SSAValue:
-    """A tile in shared memory, before `anchor`. A transposed tile is a view of what it was made of."""
+    """A tile in shared memory, before `anchor`, and before the loops around that do not make it. A transposed tile is a
+    view of what it was made of.
+    """
+    anchor = outermost(value, anchor)
     maker = value.owner
     is_turned = isinstance(maker, Operation) and maker.name == "tt.trans" and len(shape(value.type)) == 2
     source = made_local(maker.operands[0] if is_turned else value, anchor)

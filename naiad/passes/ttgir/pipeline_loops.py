@@ -24,7 +24,6 @@ from naiad.ir.base import bits, element, like, shape
 from naiad.ir.constants import constant, number
 from naiad.ir.elementwise import ELEMENTWISE
 from naiad.ir.encodings import AsyncTokenType, MemDescType, layout_of, linear_of, memdesc
-from naiad.ir.nvg import WarpGroupDotWaitOp
 from naiad.ir.tt.make import SplatOp
 from naiad.ir.ttg import (
     AsyncCommitGroupOp,
@@ -40,6 +39,7 @@ from naiad.passes.common.dce import eliminate_dead_code
 from naiad.passes.effects import is_speculatable
 from naiad.passes.ttgir.coalesce import feeds_dot
 from naiad.passes.ttgir.dot_operands import is_local, swizzled_for
+from naiad.passes.ttgir.overlap import Deferred, wait_after
 from naiad.passes.ttgir.transfer import is_tile
 
 __all__ = ["PipelineLoops"]
@@ -108,11 +108,13 @@ class Pipeliner:
         self.loads = [op for op in self.block.ops if op.name == "tt.load" and self.is_wanted(op)]
         each = sum(view_bytes(self.view_of(load)) for load in self.loads)
         self.overlapped = self.overlapping()
-        spare = 1 if self.overlapped is not None else 0
-        self.buffers = min(stages + spare, limit // each) if each else 0
+        self.deferred = Deferred.of(self.block, self.is_buffered)
+        overlaps = self.overlapped is not None or self.deferred is not None
+        self.buffers = min(stages + overlaps, limit // each) if each else 0
         if self.buffers < 3:
-            self.overlapped = None
-        self.distance = self.buffers - (1 if self.overlapped is None else 2)
+            self.overlapped = self.deferred = None
+            overlaps = False
+        self.distance = self.buffers - (2 if overlaps else 1)
 
     def overlapping(self) -> Operation | None:
         """The wait for a wgmma that may go on into the next turn: its result is only carried to itself.
@@ -184,6 +186,8 @@ class Pipeliner:
     def run(self) -> None:
         if self.buffers < 2:
             return
+        if self.deferred is not None:
+            self.deferred.apply(self.block)
         buffered = [self.allocate(load) for load in self.loads]
         variables = sorted(self.ahead.variables, key=lambda v: v.index)
         now = self.prologue(buffered, variables)
@@ -215,7 +219,8 @@ class Pipeliner:
 
     def rebuild(self, buffered: list[Buffered], variables: list[SSAValue], now: dict[SSAValue, SSAValue]) -> None:
         """The loop with more variables: those that run ahead, and which buffers are read and filled."""
-        first, block = self.block.first_op, self.block
+        block = self.block
+        first = block.first_op
         zero, last = self.before(constant(0, i32)), self.before(constant(self.distance, i32))
         carried = [*(now[v] for v in variables), zero, last]
         added = [block.insert_arg(v.type, len(block.args)) for v in carried]
@@ -229,6 +234,7 @@ class Pipeliner:
         later = len(buffered) * (self.distance - 1)  # groups that may still be under way
         insert(AsyncWaitOp(num=IntegerAttr(later, i32), results=[TOKEN_TYPE]))
         views = [insert(MemDescIndexOp(b.memory, reading, results=[b.view])) for b in buffered]
+        first = next((op.next_op for op in block.ops if op.name == "ttng.warp_group_dot"), first)
         index: SSAValue = self.variable
         for _ in range(self.distance):
             index = insert(ELEMENTWISE["arith.addi"](index, self.step, results=[index.type]))
@@ -272,6 +278,8 @@ class Pipeliner:
         wait = AsyncWaitOp(num=IntegerAttr(0, i32), results=[TOKEN_TYPE], location=new.location)
         new.parent_block().insert_op_after(wait, new)
         self.end = wait
+        if self.deferred is not None:
+            wait_after(new, self.deferred.index)
         if self.overlapped is not None:
             self.let_overlap(self.overlapped)
 
@@ -279,12 +287,7 @@ class Pipeliner:
         """In the loop, waits for the wgmma of the turn before only; after it, for the last one."""
         [use] = list(wait.results[0].uses)
         wait.properties["pendings"] = IntegerAttr(1, i32)
-        result = self.loop.results[use.index]
-        none = IntegerAttr(0, i32)
-        last = WarpGroupDotWaitOp(result, results=[result.type], location=self.loop.location, pendings=none)
-        self.loop.parent_block().insert_op_after(last, self.loop)
-        for other in [u for u in result.uses if u.operation is not last]:
-            other.operation.operands[other.index] = last.results[0]
+        wait_after(self.loop, use.index)
 
     def after(self, b: Buffered) -> None:
         self.end.parent_block().insert_op_after(LocalDeallocOp(b.memory, location=self.loop.location), self.end)

@@ -242,7 +242,10 @@ def finish(
     n, k = int(shape.split("n")[1].split("k")[0]), int(shape.split("k")[1])
     outs, right = names(i.operands[0]), descriptors[-1]
     flags = [0, 0, 0, 0, *(int(f) for f in i.operands[6:])][-2:]  # which operands are turned
-    sums = np.stack([raw(block, o).astype(np.uint32) for o in outs], 1)
+    if i.operands[3] == "0":
+        sums = np.zeros((block.threads, len(outs)), np.uint32)
+    else:
+        sums = np.stack([raw(block, o).astype(np.uint32) for o in outs], 1)
     for first in range(0, block.threads, 128):
         group = slice(first, first + 128)
         if not active[group].all():
