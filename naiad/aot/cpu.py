@@ -83,9 +83,11 @@ int {name}({signature})
         return NAIAD_INVALID_VALUE;
     if (naiad_x && naiad_y && naiad_z > (INT64_C(1) << 62) / (naiad_x * naiad_y))
         return NAIAD_INVALID_VALUE;
-    if (!naiad_ready && load_{name}() != NAIAD_OK)
-        return NAIAD_UNSUPPORTED_CPU;
-    naiad_ready = 1;
+    if (!__atomic_load_n(&naiad_ready, __ATOMIC_RELAXED)) {{
+        if (load_{name}() != NAIAD_OK)
+            return NAIAD_UNSUPPORTED_CPU;
+        __atomic_store_n(&naiad_ready, 1, __ATOMIC_RELAXED);
+    }}
     memset(naiad_slots, 0, sizeof naiad_slots);
     naiad_slots[0] = naiad_x, naiad_slots[1] = naiad_y, naiad_slots[2] = naiad_z;
     naiad_slots[3] = (int64_t)(intptr_t)&naiad_status;

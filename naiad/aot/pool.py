@@ -7,7 +7,7 @@ names hold a hash of the text, so that different versions of it do not meet.
 import hashlib
 from functools import cache
 
-from naiad.backends.cpu.driver import GRAIN_COST, KEEP_GIL_COST
+from naiad.backends.cpu.driver import GRAIN_COST
 
 __all__ = ["POOL_INCLUDES", "pool_name", "pool_text"]
 
@@ -147,9 +147,9 @@ NAIAD_SHARED void POOL_run(naiad_kernel kernel, void *slots, int64_t programs, d
     struct POOL *pool = &POOL_state;
     int64_t grain = cost >= GRAIN_COST ? 1 : (int64_t)(GRAIN_COST / (cost < 1 ? 1 : cost)) + 1;
     if (threads <= 0) {
-        if (usual == 0)
-            usual = POOL_threads();
-        threads = usual;
+        threads = __atomic_load_n(&usual, __ATOMIC_RELAXED);
+        if (threads == 0)
+            __atomic_store_n(&usual, threads = POOL_threads(), __ATOMIC_RELAXED);
     }
     if (threads > MOST_THREADS)
         threads = MOST_THREADS;
@@ -182,6 +182,8 @@ NAIAD_SHARED void POOL_run(naiad_kernel kernel, void *slots, int64_t programs, d
 __attribute__((destructor)) static void naiad_at_unload(void) { POOL_stop(); }
 """
 MOST_THREADS = 1024
+SMALL_COST = 512_000.0
+"""Scalar operations of a launch that is worth threads: to wake one that sleeps takes 5 to 20 us."""
 
 
 @cache
@@ -194,4 +196,4 @@ def pool_name() -> str:
 def pool_text() -> str:
     """The pool's source: `pool_name()`_run, _stop, _threads."""
     text = TEXT.replace("POOL", pool_name()).replace("MOST_THREADS", str(MOST_THREADS))
-    return text.replace("GRAIN_COST", f"{GRAIN_COST:.1f}").replace("SMALL_COST", f"{KEEP_GIL_COST:.1f}")
+    return text.replace("GRAIN_COST", f"{GRAIN_COST:.1f}").replace("SMALL_COST", f"{SMALL_COST:.1f}")

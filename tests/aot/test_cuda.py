@@ -1,6 +1,7 @@
 """Launchers in C for NVIDIA GPUs, against a libcuda that records: code, arguments, sizes, attributes, errors."""
 
 import ctypes
+import importlib.util
 import shutil
 import struct
 import subprocess
@@ -149,6 +150,19 @@ def test_linked(tmp_path: Path) -> None:
     assert driver.number("fake_loaded") == 3
     assert driver.library.unload_checked() == 0 and driver.number("fake_loaded") == 0
     assert driver.launch("checked", 1, ctypes.c_uint64(16), 1, 1) == 1
+
+
+def test_with_the_real_header(tmp_path: Path) -> None:
+    """The one that Triton's wheel brings: a launch with attributes, and one without."""
+    spec = importlib.util.find_spec("triton")
+    places = [Path(place, "backends/nvidia/include") for place in (spec and spec.submodule_search_locations) or ()]
+    places = [place for place in places if (place / "cuda.h").exists()]
+    if not places:
+        pytest.skip("there is no cuda.h: Triton's wheel has one")
+    for options in ({}, {"num_ctas": 2, "launch_pdl": True}):
+        made = aot.compile(kernels.places, "*i32:16", "1", target="cuda:90", **options)
+        _, source = made.write(tmp_path / "places")
+        gcc("-std=c11", "-fsyntax-only", "-isystem", places[0], source)
 
 
 def test_headers_are_c_plus_plus_too(tmp_path: Path) -> None:
