@@ -63,7 +63,7 @@ def bitcast_to(value: tensor, type: dtype) -> tensor:
         return _retype(value, target)
     for element in (source, target):
         if element.is_fp8():
-            _check_fp8(element)
+            check_fp8(element)
     return _emit("tt.bitcast", value, target)
 
 
@@ -77,7 +77,7 @@ def cast_to(value: tensor, type: dtype, rounding: str | None = None) -> tensor:
         return _cast_pointer(value, target)
     for element in (source, target):
         if element.is_fp8():
-            _check_fp8(element)
+            check_fp8(element)
     if target.is_bool():
         return _nonzero(value)
     if source.is_floating() and target.is_floating():
@@ -107,7 +107,7 @@ def _checked_rounding(source: dtype, target: dtype, rounding: str | None) -> str
     return None
 
 
-def _check_fp8(type: dtype) -> None:
+def check_fp8(type: dtype) -> None:
     supported = getattr(builder().options, "supported_fp8_dtypes", None)
     if supported is not None and type.name not in supported:
         raise ValueError(

@@ -5,7 +5,7 @@ from typing import Any
 
 from naiad.language.builder import builder
 from naiad.language.builtin import builtin
-from naiad.language.casts import cast_to
+from naiad.language.casts import cast_to, check_fp8
 from naiad.language.promotion import scalar_constant, splat
 from naiad.language.tensor import tensor
 from naiad.language.types import block_of, block_type, dtype, int32
@@ -53,6 +53,8 @@ def full(shape: Any, value: Any, dtype: dtype) -> tensor:
     if not isinstance(dtype, _TYPE):
         raise ValueError("dtype must be specified when value is not a tensor")
     sizes = static_shape(shape)
+    if dtype.is_fp8():
+        check_fp8(dtype)
     if not isinstance(value, tensor):
         return scalar_constant(value, block_of(dtype, sizes))
     if value.numel != 1:

@@ -44,6 +44,12 @@ class NvidiaOptions:
         if self.num_ctas not in CLUSTERS:
             raise ValueError(f"num_ctas must be one of {CLUSTERS}, got {self.num_ctas}")
 
+    @staticmethod
+    def min_dot_size(left: Any, right: Any) -> tuple[int, int, int]:
+        """The least M, N and K of a dot of these types: 32 bytes along K."""
+        bits = left.scalar.primitive_bitwidth
+        return 1, 1, 32 if bits == 8 else 4 if bits == 64 else 16
+
     def hash(self) -> str:
         return repr(self)
 
@@ -70,6 +76,8 @@ class NvidiaBackend(BaseBackend):
         given.setdefault("arch", f"sm{self.target.arch}")
         if int(self.target.arch) == 90:  # its wgmma sums 8-bit floats in fewer bits than f32 has
             given.setdefault("max_num_imprecise_acc_default", 2**30)
+        if int(self.target.arch) >= 90:
+            given.setdefault("deprecated_fp8_dot_operand_dtypes", ("fp8e4b15",))
         if isinstance(libs := given.get("extern_libs"), dict):
             given["extern_libs"] = tuple(libs.items())
         if given.get("num_ctas", 1) != 1 and int(self.target.arch) < 90:

@@ -186,7 +186,7 @@ def in_parts(e: Threads, how: Product, given: list[list[str]], sums: list[str] |
     count = int(how.form.split("n")[1].split("k")[0]) // 2
     for at in range(0, len(given), steps):
         made = passed_on(e, group(e, how, given[at : at + steps], None, True, count), 0)
-        sums = [e.op(f"fadd float {a}, {b}") for a, b in zip(sums or ["0.0"] * count, made, strict=True)]
+        sums = [e.op(f"fadd contract float {a}, {b}") for a, b in zip(sums or ["0.0"] * count, made, strict=True)]
     return sums or []
 
 
