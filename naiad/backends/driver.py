@@ -83,6 +83,18 @@ class GPUDriver(DriverBase):
     def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
         return args
 
+    def allocate_default_profile_scratch(self, size: int, alignment: int, stream: int | None) -> Any:
+        """Zeroed memory for a profiler's records, made on the stream (a handle; 0 is the default one)."""
+        import torch
+
+        device, torch_device = self.get_active_torch_device(), self.get_device_interface()  # type: ignore[attr-defined]
+        queue = torch_device.ExternalStream(stream, device) if stream else torch_device.default_stream(device)
+        with torch_device.stream(queue):
+            memory = torch.zeros(size, dtype=torch.int8, device=device)
+        if stream:
+            memory.record_stream(queue)
+        return memory
+
 
 class DriverConfig:
     """The active driver: by default that of the first backend with a device here, a GPU before the CPU."""

@@ -19,7 +19,7 @@ FACADES: dict[str, tuple[str, ...]] = {
                                        "naiad.runtime.constexpr_function", "naiad.runtime.jit"),
     "triton.backends": ("naiad.backends",),
     "triton.backends.compiler": ("naiad.backends.base",),
-    "triton.backends.driver": ("naiad.backends.driver",),
+    "triton.backends.driver": ("naiad.backends.driver", "naiad.compat.descriptors"),
     "triton.backends.cpu": ("naiad.backends.cpu",),
     "triton.backends.cpu.compiler": ("naiad.backends.cpu.compiler",),
     "triton.backends.cpu.driver": ("naiad.backends.cpu.device",),

@@ -37,6 +37,9 @@ class ASTSource:
             (fn.arg_names.index(path),) if isinstance(path, str) else tuple(path): value
             for path, value in (constexprs or {}).items()
         }
+        for i, name in enumerate(self.signature):  # a parameter that says constexpr is one, whatever its type here
+            if (i,) in self.constants and fn.params[i].is_constexpr:
+                self.signature[name] = "constexpr"
         self.attrs = dict(attrs or {})
 
     def hash(self) -> str:

@@ -11,6 +11,7 @@ import naiad.language as tl
 from naiad import knobs
 from naiad.backends.driver import driver
 from naiad.compat import build, mlir, nvidia
+from naiad.compat.descriptors import expand_signature, wrap_handle_tensordesc_impl
 from naiad.compat.linear_layout import LinearLayout
 from naiad.compiler.compiler import ASTSource, make_backend
 from tests.compat.dropin import installed
@@ -181,3 +182,27 @@ def test_what_is_asked_of_nvidias_tools(monkeypatch):
     ]
     monkeypatch.setenv("TRITON_LIBCUDA_PATH", "/somewhere")
     assert nvidia.libcuda_dirs() == ["/somewhere"]
+
+
+def test_a_constant_of_a_parameter_that_says_constexpr():
+    types = {"source": "*fp32", "target": "*fp32", "untouched": "*fp32", "n": "i32", "BLOCK": "i32"}
+    source = ASTSource(copy_some, types, {"BLOCK": 16, "n": 1})
+    assert source.signature["BLOCK"] == "constexpr" and source.signature["n"] == "i32"
+    assert naiad.compile(source).asm["ttir"].count("tt.func public") == 1
+
+
+def test_descriptors_in_argument_lists():
+    kinds = ("i32", ("tensordesc<fp16[16,32]>", "i64"), "tensordesc_im2col<fp32[1,16],input_rank=3,'layout'>")
+    host = expand_signature(kinds, [{}, {}], "device")
+    assert host == ["i32", ("device", *["i32"] * 2, *["i64"] * 3), "device", *["i32"] * 3, *["i64"] * 3]
+    plain = expand_signature(kinds, [], "device")
+    assert plain[1] == ("*fp16", *["i64"] * 4, "i1", "i1", "i32", "i32", "i64", "i64", "i64")
+
+    calls = []
+    launch = wrap_handle_tensordesc_impl(
+        lambda *args: calls.append(args), dict(enumerate(kinds)), [{"first": 1}, {"second": 2}],
+        lambda argument, metadata, others: [argument, metadata, *others],
+    )  # fmt: skip
+    launch("grid", (5, ("a", 6), "b"))
+    assert calls == [("grid", [5, ("a", {"first": 1}, "grid", 6), "b", {"second": 2}, "grid"])]
+    assert wrap_handle_tensordesc_impl(calls.append, {0: "i32", 1: ("i64",)}, None, list) == calls.append
