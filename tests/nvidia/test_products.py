@@ -2,11 +2,13 @@
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import naiad as triton
 import naiad.language as tl
 
 from .harness import compiled, run
+from .kernels import one_dot
 
 RNG = np.random.default_rng(5)
 
@@ -50,3 +52,23 @@ def test_microscaled_halves_are_multiplied_exactly_by_matrix_instructions() -> N
     assert np.abs(o - want).max() <= 1e-6 * np.abs(want).max()
     made = compiled(scaled_halves, {"a": given, "s": scale, "b": b, "o": o}, sizes, 90)
     assert "tf32.tf32" in made.asm["ptx"]
+
+
+@pytest.mark.parametrize(("precision", "tolerance", "instruction"), [
+    ("tf32x3", 3e-6, "f32.tf32.tf32"), ("bf16x3", 3e-5, "f32.bf16.bf16"), ("bf16x6", 1e-6, "f32.bf16.bf16"),
+])  # fmt: skip
+@pytest.mark.parametrize("arch", [80, 90])
+def test_products_in_parts_are_as_precise_as_they_say(
+    precision: str, tolerance: float, instruction: str, arch: int
+) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((64, 32)).astype(np.float32), rng.standard_normal((32, 64)).astype(np.float32)
+    a[3, 5], b[5, 3] = np.inf, 2.0
+    c, sizes = np.zeros((64, 64), np.float32), dict(M=64, N=64, K=32, PRECISION=precision)
+    run(one_dot, (1,), a, b, c, arch=arch, **sizes)
+    with np.errstate(invalid="ignore"):
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_array_equal(np.isinf(c), np.isinf(expected))
+    assert np.abs((c - expected)[np.isfinite(expected)]).max() < tolerance * 32
+    made = compiled(one_dot, dict(a_ptr=a, b_ptr=b, c_ptr=c), sizes, arch)
+    assert instruction in made.asm["ptx"] and len(made.asm["cubin"]) > 0

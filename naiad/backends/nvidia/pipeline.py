@@ -11,10 +11,12 @@ from naiad.passes.ttgir.assign_layouts import AssignLayouts
 from naiad.passes.ttgir.dot_operands import DotOperands
 from naiad.passes.ttgir.pipeline_loops import PipelineLoops
 from naiad.passes.ttgir.remove_conversions import RemoveConversions
+from naiad.passes.ttir.split_dots import SplitDots
 
 __all__ = ["ttgir_pipeline"]
 
 ORDER = (
+    Order("tt-split-dots", "ttg-assign-layouts", "each product gets a layout of its own"),
     Order("ttg-assign-layouts", "ttg-remove-conversions", "there are no conversions before there are layouts"),
     Order("ttg-remove-conversions", "ttg-dot-operands", "joined conversions become one allocation"),
     Order("ttg-dot-operands", "ttg-pipeline-loops", "the buffers are laid out as the operands want them"),
@@ -28,6 +30,7 @@ def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
     return Pipeline(
         "ttgir",
         (
+            SplitDots(),
             layouts,
             DeadCode(),
             RemoveConversions(),

@@ -123,6 +123,12 @@ def narrowed(pair: np.ndarray, kind: type) -> np.ndarray:
 def do_cvt(block: Block, i: Instruction, active: np.ndarray) -> None:
     parts = i.opcode.split(".")
     target, source, modes = parts[-2], parts[-1], parts[1:-2]
+    if i.opcode == "cvt.rna.tf32.f32":
+        x = value(block, i.operands[1], "u32").astype(np.uint64)
+        special = x & 0x7F800000 == 0x7F800000
+        rounded = np.where(special, x, x + 0x1000 & 0xFFFFE000)
+        write(block, i.operands[0], rounded, active)
+        return
     if target in SMALL:
         found = [value(block, o, source) for o in i.operands[1:]]
         pair = found[0] if source == "f16x2" else np.stack(found[::-1], 1)
