@@ -55,12 +55,15 @@ def parse_size(text: str) -> int:
 
 
 class env_base(Generic[Value]):
-    """A variable: a descriptor of a group. `invalidates`: compiled code depends on it, so the cache's key holds it."""
+    """A variable: a descriptor of a group. `invalidates`: compiled code depends on it, so the cache's key holds it.
+    `unused`: why a variable of Triton's has no effect here; setting it gives a warning."""
 
     type_name = "str"
 
-    def __init__(self, key: str, default: Any = None, doc: str = "", invalidates: bool = False) -> None:
-        self.key, self.default, self.doc, self.invalidates = key, default, doc, invalidates
+    def __init__(
+        self, key: str, default: Any = None, doc: str = "", invalidates: bool = False, unused: str = ""
+    ) -> None:
+        self.key, self.default, self.doc, self.invalidates, self.unused = key, default, doc, invalidates, unused
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -73,6 +76,8 @@ class env_base(Generic[Value]):
         if isinstance(value, Env):
             return self.__delete__(group)
         group.__dict__[self.name] = value
+        if self.unused and value != self.fallback():
+            self.warn()
         if _propagates() and (value is None or isinstance(value, bool | int | str)):
             _write(self.key, str(int(value)) if isinstance(value, bool) else None if value is None else str(value))
 
@@ -83,6 +88,14 @@ class env_base(Generic[Value]):
         """The value that the environment gives now."""
         text = getenv(self.key)
         return self.fallback() if text is None else self.parse(text)
+
+    def is_set(self) -> bool:
+        """Whether the environment has the variable."""
+        return bool(os.environ.get(self.key))
+
+    def warn(self) -> None:
+        """Says, once, that a variable without effect was set."""
+        warn_once(f"{self.key} has no effect: {self.unused}", about=self.key)
 
     def fallback(self) -> Value:
         return self.default() if callable(self.default) else self.default
@@ -108,8 +121,10 @@ class env_bool(env_base[bool]):
 
     type_name = "bool"
 
-    def __init__(self, key: str, default: bool | None = False, doc: str = "", invalidates: bool = False) -> None:
-        super().__init__(key, default, doc, invalidates)
+    def __init__(
+        self, key: str, default: bool | None = False, doc: str = "", invalidates: bool = False, unused: str = ""
+    ) -> None:
+        super().__init__(key, default, doc, invalidates, unused)
 
     def parse(self, text: str) -> bool:
         return text.lower() in TRUE
@@ -118,15 +133,17 @@ class env_bool(env_base[bool]):
 class env_opt_bool(env_bool):
     """A truth value, or None where it is not set."""
 
-    def __init__(self, key: str, default: bool | None = None, doc: str = "", invalidates: bool = False) -> None:
-        super().__init__(key, default, doc, invalidates)
+    def __init__(
+        self, key: str, default: bool | None = None, doc: str = "", invalidates: bool = False, unused: str = ""
+    ) -> None:
+        super().__init__(key, default, doc, invalidates, unused)
 
 
 class env_cached(env_base[Value]):
     """A variable that each launch asks for: read at import and by `refresh_knobs()`, since the environment is slow."""
 
     def __init__(self, of: env_base[Value]) -> None:
-        super().__init__(of.key, of.default, of.doc, of.invalidates)
+        super().__init__(of.key, of.default, of.doc, of.invalidates, of.unused)
         self.of, self.type_name, self.at_import = of, of.type_name, of.get()
 
     def get(self) -> Value:

@@ -11,10 +11,9 @@ import pytest
 
 import naiad
 import naiad.language as tl
-from naiad import knobs, testing
+from naiad import testing
 from naiad.report import text_of
 from naiad.runtime import allocation
-from naiad.tools import cli
 from naiad.tools.tensor_descriptor import TensorDescriptor
 from tests.runtime.kernels import write_scalar
 
@@ -58,25 +57,6 @@ def test_cdiv_on_the_host_and_in_kernels():
     out = np.zeros(1, "i4")
     kernel[(1,)](out, 5)
     assert out[0] == 2 + 8
-
-
-def test_env_lists_every_variable(capsys):
-    assert cli.main(["env"]) == 0
-    text = capsys.readouterr().out
-    for group in knobs.groups().values():
-        assert all(knob.key in text for knob in group.knob_descriptors.values())
-
-
-def test_cache_commands(capsys, cache_folder):
-    write_scalar.device_caches.clear()
-    write_scalar[(1,)](np.zeros(1, "i4"), 5)
-    (cache_folder / ("0" * 64 + ".naiad")).write_text("damaged")
-    assert cli.main(["cache", "info"]) == 0 and "kernels  2" in capsys.readouterr().out
-    assert cli.main(["cache", "ls"]) == 0
-    text = capsys.readouterr().out
-    assert "write_scalar" in text and "cpu:" in text and "damaged" in text
-    assert cli.main(["cache", "clear"]) == 0 and "2 entries deleted" in capsys.readouterr().out
-    assert not list(cache_folder.glob("*.naiad"))
 
 
 def test_do_bench():
