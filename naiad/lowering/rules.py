@@ -13,6 +13,8 @@ from typing import Any
 
 from xdsl.ir import Block, Operation
 
+from naiad.lowering.mistakes import placed
+
 Rule = Callable[[Operation, Any], Any]
 
 
@@ -58,10 +60,13 @@ def lower_operations(operations: Iterable[Operation], e: Any, rules: Rules) -> N
     for op in operations:
         rule = rules.get(op.name)
         if rule is None:
-            raise NoRule(op)
+            raise placed(op, NoRule(op))
         if locations is not None:
             e.suffix = locations.suffix(op.location)
-        given = rule(op, e)
+        try:
+            given = rule(op, e)
+        except NotImplementedError as error:
+            raise placed(op, error) from error
         if given is None:
             continue
         results = op.results

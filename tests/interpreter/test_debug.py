@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import naiad.language as tl
-from naiad.errors import InterpreterError
 
 from .interpreted import jit, poisoned
 
@@ -74,14 +73,3 @@ def test_promises_change_nothing():
     out = poisoned(4, "int32")
     promises[(1,)](out, 5)
     assert out.tolist() == [5] * 4
-
-
-@jit
-def assembly(o):
-    i = tl.arange(0, 4)
-    tl.store(o + i, tl.inline_asm_elementwise("mov $0, $1;", "=r,r", [i], dtype=tl.int32, is_pure=True, pack=1))
-
-
-def test_assembly_is_refused():
-    with pytest.raises(InterpreterError, match="inline assembly cannot be interpreted"):
-        assembly[(1,)](poisoned(4, "int32"))

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from naiad.backends.cpu import (
     amx,
+    lower_assembly,
     lower_atomic,
     lower_casts,
     lower_control,
@@ -47,6 +48,7 @@ RULES = Rules.of(
     lower_dot.rules,
     lower_math.rules,
     lower_external.rules,
+    lower_assembly.rules,
     lower_sort.rules,
     lower_transpose.rules,
 )

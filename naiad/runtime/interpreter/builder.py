@@ -14,6 +14,7 @@ from naiad.errors import InterpreterError
 from naiad.language.builder import Body
 from naiad.language.types import dtype
 from naiad.runtime.interpreter import (
+    assembly,
     atomics,
     debug,
     descriptors,
@@ -34,6 +35,7 @@ from naiad.runtime.interpreter.tiles import LIFTED, Rule, Tile, element_of, fill
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
     **external.RULES,
+    **assembly.RULES,
     **make.RULES,
     **shape.RULES,
     **memory.RULES,

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from naiad.errors import InterpreterError
 from naiad.ir.evaluate import CASTS, FLOAT, SIGNED, UNSIGNED, evaluate
 from naiad.language.types import dtype
 from naiad.runtime.interpreter.errors import NotLiftable
@@ -51,13 +50,6 @@ def same(builder: Any, operands: Sequence[Tile], type: dtype) -> Tile:
     return operands[0]
 
 
-def inline_assembly(builder: Any, operands: Sequence[Tile], type: dtype, **attributes: Any) -> Tile:
-    """Refused: there is no assembler here."""
-    raise InterpreterError(
-        "inline assembly cannot be interpreted; put the kernel's assembly behind a constexpr flag, or run it compiled"
-    )
-
-
 RULES: dict[str, Rule] = {
     **{name: _rule(name) for name in NAMES},
     "arith.select": select,
@@ -66,5 +58,4 @@ RULES: dict[str, Rule] = {
     "tt.addptr": move_pointer,
     "tt.int_to_ptr": same,
     "tt.ptr_to_int": same,
-    "tt.elementwise_inline_asm": inline_assembly,
 }

@@ -1,0 +1,20 @@
+"""What a backend cannot write, told at the line of the kernel that asks for it.
+
+A rule raises `explain(NotImplementedError(reason), expected=.., found=.., advice=..)`; who runs rules adds the place.
+"""
+
+import linecache
+
+from xdsl.ir import Operation
+
+from naiad.errors import CompilationError, Place, explanation_of
+from naiad.lowering.locations import place_of
+
+
+def placed(op: Operation, error: NotImplementedError) -> CompilationError:
+    """The error where `op` stands in the kernel's source."""
+    found, place = place_of(op.location), None
+    if found is not None and (lines := linecache.getlines(found[0])):
+        file, line, column = found
+        place = Place("".join(lines), line, max(column - 1, 0), file=file)
+    return CompilationError(str(error), place, explanation_of(error))
