@@ -98,7 +98,8 @@ class BaseBackend(ABC):
     def parse_attr(description: str) -> list[list[Any]]:
         """What a specialisation says, as attributes of the argument: D is divisible by 16; how a descriptor pads."""
         aligned = [["tt.divisibility", 16]] if "D" in description else []
-        return [*aligned, ["tt.padding", 2]] if description.endswith("padding=nan") else aligned
+        padded = [["tt.padding", 2]] if "padding=nan" in description else []
+        return [*aligned, *padded, *([["tt.round_f32_to_tf32", 1]] if "tf32" in description else [])]
 
     @staticmethod
     def get_int_specialization(value: int, **keywords: Any) -> str:

@@ -123,13 +123,15 @@ def sequence(argument: tuple[Any, ...], const: bool = False, value: bool = True,
 
 
 def descriptor(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:
-    """A tensor descriptor: the element's type and the block's shape, how reading outside pads, and whether the bytes
-    of its last dimension are a multiple of 16 (the rest is, as the descriptor has checked).
+    """A tensor descriptor: the element's type and the block's shape, how reading outside pads, whether what is read is
+    rounded, and whether the bytes of its last dimension are a multiple of 16 (the rest is, as the descriptor has
+    checked).
     """
     element = pointer_name(argument.base.dtype, False)[1:]
     padding = getattr(argument, "padding", "zero")
+    rounds = ",tf32" if getattr(argument, "round_f32_to_tf32", False) else ""
     whole = "D" if align and argument.shape[-1] * argument.base.dtype.itemsize % 16 == 0 else ""
-    return f"tensordesc<{element}{[int(n) for n in argument.block_shape]}>", f"{whole}padding={padding}"
+    return f"tensordesc<{element}{[int(n) for n in argument.block_shape]}>", f"{whole}padding={padding}{rounds}"
 
 
 @dataclass(frozen=True)

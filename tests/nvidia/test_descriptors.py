@@ -94,3 +94,25 @@ def test_a_descriptor_says_whether_its_rows_are_whole(columns, kind, known):
     tensor = np.zeros((8, 64), kind)
     descriptor = TensorDescriptor(tensor, [8, columns], [64, 1], [8, 16])
     assert ("D" in specialize(descriptor)[1]) is known
+
+
+@triton.jit
+def copied(x, o_ptr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(o_ptr + at, x.load([0, 0]))
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    word = x.view(np.uint32).astype(np.uint64)
+    made = word + (word >> 13 & 1) + 0xFFF & 0xFFFFE000
+    return np.where(word & 0x7F800000 == 0x7F800000, word, made).astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_a_descriptor_may_round_what_is_read(rounds):
+    """On the CPU, which rewrites descriptors as GPUs do."""
+    x = np.random.default_rng(1).standard_normal((4, 16)).astype(np.float32)
+    x[0, :2] = np.inf, np.nan
+    out = np.zeros_like(x)
+    copied[(1,)](TensorDescriptor(x, [4, 16], [16, 1], [4, 16], round_f32_to_tf32=rounds), out, M=4, N=16)
+    np.testing.assert_array_equal(out, rounded(x) if rounds else x)

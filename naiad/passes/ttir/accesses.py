@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, LocationAttr, TensorType, i1, i32, i64
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, LocationAttr, TensorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.ir.attributes import keyword
@@ -24,7 +24,7 @@ ALIGNMENT = 16
 class Parts:
     """A block pointer or a descriptor as scalars. shape, strides, offsets are i64, one per dimension; padding is an i1.
 
-    offsets: of a block pointer. padding: of a descriptor, true for NaN.
+    offsets: of a block pointer. padding, rounds: of a descriptor, true for NaN; for f32 rounded to tf32 when read.
     """
 
     base: SSAValue
@@ -32,6 +32,7 @@ class Parts:
     strides: Sequence[SSAValue]
     offsets: Sequence[SSAValue]
     padding: SSAValue | None
+    rounds: SSAValue | None = None
 
     @property
     def step(self) -> int:
@@ -41,7 +42,7 @@ class Parts:
         return max(1, ALIGNMENT * 8 // max(8, bits(self.base.type.pointee)))
 
     def flat(self) -> list[SSAValue]:
-        last = [] if self.padding is None else [self.padding]
+        last = [flag for flag in (self.padding, self.rounds) if flag is not None]
         return [self.base, *self.shape, *self.strides, *self.offsets, *last]
 
     @staticmethod
@@ -49,7 +50,7 @@ class Parts:
         """The parts from their flat list."""
         if type.name == "tt.tensordesc":
             rank = len(shape(type.block))
-            return Parts(values[0], values[1 : 1 + rank], values[1 + rank : 1 + 2 * rank], (), values[-1])
+            return Parts(values[0], values[1 : 1 + rank], values[1 + rank : 1 + 2 * rank], (), *values[-2:])
         rank = len(shape(type.pointee))
         sizes, strides, offsets = (values[1 + n * rank : 1 + (n + 1) * rank] for n in range(3))
         return Parts(values[0], sizes, strides, offsets, None)
@@ -145,7 +146,13 @@ class Access:
         """
         type_ = tensor(element(self.parts.base.type.pointee), self.sizes)
         other = None if self.mask is None or nan is None else self._padding(nan, type_)
-        return self.make.op("tt.load", type_, self.ptr, self.mask, other, **_hints(op, "cache", "evict", "isVolatile"))
+        hints = _hints(op, "cache", "evict", "isVolatile")
+        loaded = self.make.op("tt.load", type_, self.ptr, self.mask, other, **hints)
+        rounds = self.parts.rounds
+        if rounds is None or number(rounds) == 0 or element(type_) != f32:
+            return loaded
+        rounded = _as_tf32(self.make, loaded)
+        return rounded if number(rounds) else self.make.op("arith.select", type_, rounds, rounded, loaded)
 
     def _padding(self, nan: SSAValue | bool, type_: Attribute) -> SSAValue:
         known = nan if isinstance(nan, bool) else number(nan)
@@ -166,6 +173,22 @@ class Access:
         word = f"f{kind}" if is_float and kind in ("add", "min", "max") else kind
         words = {"atomic_rmw_op": keyword(word), "sem": keyword("relaxed"), "scope": keyword("gpu")}
         self.make.op("tt.atomic_rmw", value.type, self.ptr, value, self.mask, **words)
+
+
+def _as_tf32(make: Maker, value: SSAValue) -> SSAValue:
+    """f32 with 10 bits of mantissa, to nearest even; infinities and NaN stay."""
+    type_ = tensor(i32, shape(value.type))
+
+    def const(number: int) -> SSAValue:
+        return make.constant(number, type_)
+
+    bits = make.op("tt.bitcast", type_, value)
+    odd = make.op("arith.andi", type_, make.op("arith.shrui", type_, bits, const(13)), const(1))
+    moved = make.op("arith.addi", type_, bits, make.op("arith.addi", type_, odd, const(0xFFF)))
+    rounded = make.op("arith.andi", type_, moved, const(-0x2000))
+    exponent = make.op("arith.andi", type_, bits, const(0x7F800000))
+    special = make.op("arith.cmpi", tensor(i1, shape(type_)), exponent, const(0x7F800000), predicate=keyword("eq"))
+    return make.op("tt.bitcast", value.type, make.op("arith.select", type_, special, bits, rounded))
 
 
 def _hints(op: Operation, *names: str) -> dict[str, Attribute]:

@@ -9,7 +9,8 @@ so that in a loop only scalars change. Such a value is a list of scalars (`Parts
 and arguments. A kernel's descriptor argument becomes its base pointer; its shape (i32) and strides (i64) are the
 arguments that follow, which the front end puts there; where they are not there (ttir by hand) they are added.
 `tt.padding = 2 : i32` on the argument says that it pads with NaN, `tt.divisibility` that its last dimension has a
-multiple of 16 bytes, as the steps between rows and the address always have.
+multiple of 16 bytes, as the steps between rows and the address always have, `tt.round_f32_to_tf32` that what is read is
+rounded.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,13 +69,13 @@ def _block(type: Attribute) -> Attribute:
 def _part_types(type: Attribute) -> list[Attribute]:
     """What a value of `type` becomes.
 
-    Base, shape, strides, then offsets of a block pointer or padding of a descriptor.
+    Base, shape, strides, then offsets of a block pointer, or padding and rounding of a descriptor.
     """
     if not _is_described(type):
         return [type]
     block = _block(type)
     rank = len(shape(block))
-    last = [i1] if isinstance(type, TensorDescType) else [i64] * rank
+    last = [i1, i1] if isinstance(type, TensorDescType) else [i64] * rank
     return [pointer(block.element_type), *[i64] * (2 * rank), *last]
 
 
@@ -132,7 +133,8 @@ class _Rewrite:
         padding = attributes[index].pop("tt.padding", None)
         self._promises(attributes, index, rank, old.type.block.element_type)
         nan = make.constant(padding is not None and padding.value.data == 2, i1)
-        self.parts[old] = Parts(base, sizes, strides, (), nan)
+        rounds = make.constant(attributes[index].pop("tt.round_f32_to_tf32", None) is not None, i1)
+        self.parts[old] = Parts(base, sizes, strides, (), nan, rounds)
         old.replace_all_uses_with(_stand_in(self, old))
         block.erase_arg(old)
         return index + 1 + 2 * rank
@@ -249,7 +251,7 @@ def _make(r: _Rewrite, op: MakeTensorPtrOp | MakeTensorDescriptorOp) -> None:
     else:
         sizes = [make.op("arith.extsi", i64, v) for v in op.shape]
         nan = make.constant(op.padding is not None and _is_nan(op.padding), i1)
-        parts = Parts(op.base, sizes, list(op.strides), (), nan)
+        parts = Parts(op.base, sizes, list(op.strides), (), nan, make.constant(False, i1))
     r.parts[op.results[0]] = parts
     r.gone.append(op)
 
