@@ -28,7 +28,7 @@ def inputs(files: Sequence[Path]) -> list[Path]:
 
 def library(out: Path, *files: Path) -> ctypes.CDLL:
     """The shared library of sources and objects."""
-    gcc("-shared", "-fPIC", "-O1", "-pthread", "-o", out, *inputs(files), "-lm")
+    gcc("-shared", "-fPIC", "-O1", "-pthread", "-Wl,-Bsymbolic", "-o", out, *inputs(files), "-lm")
     return ctypes.CDLL(str(out))
 
 

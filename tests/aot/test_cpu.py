@@ -235,13 +235,38 @@ def test_many_threads_launch_at_once_and_unload(tmp_path: Path) -> None:
 
 
 def test_a_child_after_fork(tmp_path: Path) -> None:
-    once = launches(tmp_path, 3)
-    assert once(0)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if once(1) and once(2) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert once(3)
+    """The child has no workers any more, and makes its own."""
+    made = compiled(kernels.add, "*fp32, *fp32, *fp32, i32, 1024", "(n + 1023) / 1024")
+    files = made.write(tmp_path / "add")
+    main = f"""
+#include <sys/wait.h>
+#include <unistd.h>
+#include "{files[0].name}"
+static float x[1 << 20], out[1 << 20];
+static int wrong(int round)
+{{
+    int count = {made.name}(3, x, x, out, 1 << 20);
+    for (int i = 0; i < 1 << 20; i++)
+        count += out[i] != 2 * x[i];
+    for (int i = 0; i < 1 << 20; i++)
+        out[i] = round;
+    return count != 0;
+}}
+int main(void)
+{{
+    int status;
+    for (int i = 0; i < 1 << 20; i++)
+        x[i] = (float)i;
+    if (wrong(1))
+        return 1;
+    if (fork() == 0)
+        return wrong(2) || wrong(3) ? 2 : 0;
+    if (wait(&status) < 0 || status)
+        return 3;
+    return wrong(4);
+}}
+"""
+    run(program(tmp_path / "fork", main, *files))
 
 
 def test_the_number_of_threads_is_in_the_environment(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ TYPES = "*fp32:16, *fp16{0}, *fp16:16, i32, i32, i32, i32{0}, i32{0}, i32{0}, 64
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The dispatcher, which finds the driver's functions in this process."""
+    """The dispatcher, linked to the driver."""
     folder = tmp_path_factory.mktemp("matmul")
     target = "cuda:" + "".join(map(str, torch.cuda.get_device_capability()))
     made = [aot.compile(kernels.matmul, TYPES.format(hint), "(M + BM - 1) / BM, (N + BN - 1) / BN", target=target)
@@ -25,8 +25,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     files = [file for one in made for file in one.write(folder / "matmul")]
     files += aot.link([one.header for one in made]).write(folder / "matmul")
     sources = [file for file in files if file.suffix == ".c"]
-    gcc("-shared", "-fPIC", "-O1", "-I", Path(__file__).parent, "-o", folder / "matmul.so", *sources)
-    ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+    torch.cuda.init()
+    with open("/proc/self/maps") as maps:
+        driver = next(line.split()[-1] for line in maps if "libcuda.so" in line)
+    gcc("-shared", "-fPIC", "-O1", "-I", Path(__file__).parent, "-o", folder / "matmul.so", *sources, driver)
     return ctypes.CDLL(str(folder / "matmul.so"))
 
 
