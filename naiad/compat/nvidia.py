@@ -18,7 +18,12 @@ __all__ = ["BaseBackend", "CUDABackend", "CUDAOptions", "GPUDriver", "GPUTarget"
            "libcuda_dirs", "library_dirs", "ptx_get_version", "sm_arch_from_capability",
            "ty_to_cpp"]  # fmt: skip
 dirname = os.path.dirname(os.path.abspath(__file__))
-include_dirs: list[str] = []
+include_dirs: list[str] = [
+    folder
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    if home and os.path.exists(os.path.join(folder := os.path.join(home, "include"), "cuda.h"))
+]
+"""Where cuda.h is: the CUDA toolkit's. naiad itself needs none."""
 libraries = ["libcuda.so.1"]
 _DRIVER = {"CudaDriver": "NvidiaDriver", "CudaUtils": "NvidiaUtils", "CudaLauncher": "NvidiaLauncher"}
 
