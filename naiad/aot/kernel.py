@@ -115,17 +115,19 @@ def compile(
     source = Source(kernel, checked, symbol)
     slots = SLOTS[target.backend](source)
     items = arguments(checked, slots)
-    title = title_of(kernel, checked, target)
+    title = title_of(kernel, checked, backend)
     program = Program(name, symbol, title, checked.algorithm, checked.entries, items,
                       parse_grid(grid, checked.entries, items))  # fmt: skip
     compiled = compile_source(source, target=target, options=vars(parsed))
     return WRITERS[target.backend](program, compiled, backend, tag)
 
 
-def title_of(kernel: JITFunction, signature: Signature, target: GPUTarget) -> str:
+def title_of(kernel: JITFunction, signature: Signature, backend: Any) -> str:
     """What is compiled, for a comment of C."""
     entries = ", ".join(f"{entry.name}: {entry.text}" for entry in signature.entries)
-    text = f"{kernel.__name__}({entries}), {signature.options}, for {target.backend}:{target.arch or 'native'}"
+    target = backend.target
+    chip = backend.machine.name if target.backend == "cpu" else target.arch
+    text = f"{kernel.__name__}({entries}), {signature.options}, for {target.backend}:{chip}"
     return f"Made by naiad from {text}".replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
 
 

@@ -302,6 +302,7 @@ def test_another_machine_is_compiled_for() -> None:
     made = compiled(kernels.add, "*fp32, *fp32, *fp32, i32, 1024", "1", target="cpu:aarch64")
     assert made.code.startswith(b"\x7fELF") and made.code[18:20] == bytes([183, 0])
     assert "__builtin_cpu_supports" not in made.source
+    assert "1024), warps4xstages3, for cpu:generic" in made.header
 
 
 def test_another_cpu_is_refused(tmp_path: Path) -> None:
