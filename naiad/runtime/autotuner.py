@@ -1,31 +1,31 @@
 """Tuning: Autotuner times a kernel's configurations on its arguments and keeps the fastest; Heuristics compute values.
 
-Trial runs happen on the caller's own arrays. What a kernel changes is put back: the arrays that `restore_value` names,
-or what the caller's hooks see to.
+Trial runs happen on the caller's own arrays. What a kernel writes (its metadata says which arguments, see
+naiad.analysis.writes) is copied before the first of them and put back around each, so that tuning leaves no trace:
+the launch that was asked for happens once. NAIAD_TUNE_RESTORE=0, or `autotune(restore_written=False)`, leaves that to
+`restore_value`, `reset_to_zero` and the caller's hooks, as Triton does.
 """
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from naiad import knobs
-from naiad.backends import find
 from naiad.backends.driver import driver
-from naiad.errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
+from naiad.errors import AutotunerError, OutOfResources
 from naiad.language.function import Function
-from naiad.runtime import arrays
-from naiad.runtime.arrays import median
 from naiad.runtime.config import Config
 from naiad.runtime.heuristic import Heuristics, heuristics
 from naiad.runtime.jit import KernelInterface
 from naiad.runtime.launcher import launch
 
+if TYPE_CHECKING:
+    from naiad.runtime.tuning.session import Session
+
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "autotune", "heuristics"]
-LOST = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
-"""Errors with which a configuration only loses."""
-QUANTILES = (0.5, 0.2, 0.8)
 
 
 class Autotuner(KernelInterface):
@@ -47,13 +47,15 @@ class Autotuner(KernelInterface):
         use_cuda_graph: bool = False,
         do_bench: Callable[..., Any] | None = None,
         cache_results: bool = False,
+        restore_written: bool | None = None,
     ) -> None:
         self.fn, self.arg_names, self.keys = fn, arg_names, key
         self.configs = list(configs) if configs else [Config({}, num_warps=4, num_stages=3, num_ctas=1)]
         self.cache: dict[tuple[Any, ...], Config] = {}
         self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
         self.reset_to_zero, self.restore_value = list(reset_to_zero or ()), list(restore_value or ())
-        self.restore_copies: dict[str, Any] = {}
+        self.restore_written = knobs.naiad.tune_restore if restore_written is None else restore_written
+        self.restore_copies: Any = None
         self.pre_hook: Callable[..., Any] = pre_hook or self._prepare
         self.post_hook: Callable[..., Any] = post_hook or self._restore
         self.user_defined_pre_hook, self.user_defined_post_hook = pre_hook is not None, post_hook is not None
@@ -66,43 +68,49 @@ class Autotuner(KernelInterface):
         self.nargs: dict[str, Any] | None = None
         self.best_config: Config | None = None
         self.configs_timings: dict[Config, Any] = {}
+        self.reasons: dict[Config, str] = {}
+        """Why those of `configs_timings` whose time is infinite cannot run."""
         self.bench_time = 0.0
+        self._session: Session | None = None
         self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
         self._do_bench = do_bench or self._deprecated_bench()
 
     def _deprecated_bench(self) -> Callable[..., Any] | None:
-        """The benchmark that `warmup`, `rep` and `use_cuda_graph` ask for."""
-        warmup, rep = self.num_warmups, self.num_reps
-        if warmup is None and rep is None and not self.use_cuda_graph:
+        """The benchmark that `warmup`, `rep` and `use_cuda_graph` ask for, where it is not the usual one."""
+        if self.num_warmups is None and self.num_reps is None and not self.use_cuda_graph:
             return None
         message = "warmup, rep, and use_cuda_graph parameters are deprecated: pass do_bench"
         warnings.warn(message, DeprecationWarning, stacklevel=4)
+        if not self.use_cuda_graph or driver.active.get_current_target().backend != "cuda":
+            return None
         from naiad import testing
 
-        rep = 100 if rep is None else rep
-        if self.use_cuda_graph and driver.active.get_current_target().backend == "cuda":
-            return lambda call, quantiles: testing.do_bench_cudagraph(call, rep=rep, quantiles=quantiles)
-        warmup = 25 if warmup is None else warmup
-        return lambda call, quantiles: testing.do_bench(call, warmup=warmup, rep=rep, quantiles=quantiles)
+        return partial(testing.do_bench_cudagraph, rep=100 if self.num_reps is None else self.num_reps)
 
     @cached_property
     def do_bench(self) -> Callable[..., Any]:
-        return self._do_bench or driver.active.get_benchmarker()
+        if self._do_bench is not None:
+            return self._do_bench
+        given = {"warmup": self.num_warmups, "rep": self.num_reps}
+        return partial(driver.active.get_benchmarker(), **{k: v for k, v in given.items() if v is not None})
 
     def _prepare(self, arguments: dict[str, Any], reset_only: bool = False) -> None:
-        """Before a trial: zeroes and copies the arrays that were named; None stands for no array."""
+        """Before a run: zeroes the arrays that were named, and outside of tuning, copies those to be put back."""
+        from naiad.runtime.tuning.snapshot import Snapshot, arrays_in, fill_with_zeros
+
         for name in self.reset_to_zero:
             if (array := arguments[name]) is not None:
-                arrays.fill_with_zeros(array)
-        if not reset_only:
-            kept = {name: arguments[name] for name in self.restore_value if arguments[name] is not None}
-            self.restore_copies = {name: arrays.copy_of(array) for name, array in kept.items()}
+                fill_with_zeros(array)
+        if not reset_only and self._session is None:
+            self.restore_copies = Snapshot()
+            for name in self.restore_value:
+                self.restore_copies.cover(name, arrays_in(arguments[name]))
 
     def _restore(self, arguments: dict[str, Any], exception: Exception | None) -> None:
-        """After a trial: puts the copies back."""
-        for name, copy in self.restore_copies.items():
-            arrays.overwrite(arguments[name], copy)
-        self.restore_copies = {}
+        """After a run: puts the copies back."""
+        if self.restore_copies is not None:
+            self.restore_copies.restore()
+        self.restore_copies = None
 
     def _bench(self, *args: Any, config: Config, **meta: Any) -> Any:
         """The times (ms, at QUANTILES) of one configuration; infinite where it does not run on this device."""
@@ -111,26 +119,22 @@ class Autotuner(KernelInterface):
                 f"Conflicting meta-parameters: {', '.join(conflicts)}. "
                 "Make sure that you don't re-define auto-tuned symbols."
             )
-        current = {**meta, **config.all_kwargs()}
-        arguments = {**(self.nargs or {}), **current}
+        if self._session is not None:
+            return self._session.bench(args, config, meta)
+        with self._tuning(args, meta, 1) as session:
+            return session.bench(args, config, meta)
 
-        def call() -> None:
-            if config.pre_hook:
-                config.pre_hook(arguments)
-            self.pre_hook(arguments)
+    @contextmanager
+    def _tuning(self, args: tuple[Any, ...], meta: dict[str, Any], count: int) -> Iterator["Session"]:
+        """A session: in the block, `_bench` belongs to it."""
+        from naiad.runtime.tuning.session import Session  # with the compiler's cache
+
+        with Session(self, args, meta, count) as session:
+            self._session = session
             try:
-                launch(self.fn, args, dict(current))
-            except Exception as error:
-                self.post_hook(arguments, exception=error)
-                raise
-            self.post_hook(arguments, exception=None)
-
-        try:
-            return self.do_bench(call, quantiles=QUANTILES)
-        except LOST as error:
-            if knobs.autotuning.print:
-                print(f"Autotuning failed with {error}")
-            return [float("inf")] * len(QUANTILES)
+                yield session
+            finally:
+                self._session = None
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches with the configuration for these arguments, which is found first where it is not known."""
@@ -158,51 +162,35 @@ class Autotuner(KernelInterface):
 
     def tune(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Times the configurations, or takes their times from the disk, and enters the fastest in `cache`."""
+        from naiad.runtime.tuning.report import failure
+        from naiad.runtime.tuning.timings import median
+
         configs = self.prune_configs(kwargs)
-        kept = self._kept(key, configs) if self.cache_results else None
-        found = kept.load() if kept else None
-        hit = found is not None
-        if found is None:
-            start = time.perf_counter()
-            found = self._times(configs, args, kwargs)
-            self.bench_time = time.perf_counter() - start
-            if kept:
-                kept.save(found)
-        self.configs_timings = found
-        self.cache[key] = best = min(found, key=lambda config: median(found[config]))
+        start = time.perf_counter()
+        with self._tuning(args, kwargs, len(configs)) as session:
+            found = session.times(configs, key)
+        self.configs_timings, self.reasons = found, session.reasons
+        best = min(found, key=lambda config: median(found[config]))
         if median(found[best]) == float("inf"):
-            del self.cache[key]
-            raise AutotunerError(f"none of the {len(configs)} configurations of {self.base_fn.__name__} can run here")
+            text = failure(self.base_fn.__name__, {config: self.reasons.get(config, "") for config in configs})
+            raise AutotunerError(text) from next(iter(session.errors.values()), None)
+        self.cache[key] = best
+        hit = session.measured == 0
         if not hit:
+            self.bench_time = time.perf_counter() - start
             self.pre_hook({**(self.nargs or {}), **kwargs, **best.all_kwargs()}, reset_only=True)
         self._report(key, best, hit)
 
-    def _times(self, configs: list[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Config, Any]:
-        """Configuration to times. Those that are the same code on this device are timed once, as the first of them."""
-        idle = find(driver.active.get_current_target()).idle_options - set(self.arg_names)
-        times: dict[Any, Any] = {}
-        found = {}
-        for config in configs:
-            kept = {name: value for name, value in config.all_kwargs().items() if name not in idle}
-            same = (repr(sorted(kept.items())), config.pre_hook)
-            if same not in times:
-                times[same] = self._bench(*args, config=config, **kwargs)
-            found[config] = times[same]
-        return found
-
-    def _kept(self, key: tuple[Any, ...], configs: list[Config]) -> Any:
-        from naiad.runtime.timings import Timings  # with the compiler's cache
-
-        return Timings(self, key, configs)
-
     def _report(self, key: tuple[Any, ...], best: Config, hit: bool) -> None:
         """Tells who listens, and prints the table that TRITON_PRINT_AUTOTUNING asks for."""
+        duration = None if hit else self.bench_time
         if listener := knobs.autotuning.listener:
-            duration = None if hit else self.bench_time
             listener(fn=self._function(), key=key, best_config=best, configs_timings=self.configs_timings,
                      duration=duration, cache_hit=hit)  # fmt: skip
-        if knobs.autotuning.print and not hit:
-            print(arrays.table(self.base_fn.__name__, key, self.configs_timings, best, self.bench_time))
+        if knobs.autotuning.print:
+            from naiad.runtime.tuning.report import table
+
+            print(table(self.base_fn.__name__, key, self.configs_timings, self.reasons, best, duration))
 
     def _function(self) -> Any:
         """The @jit function within."""
@@ -258,16 +246,19 @@ def autotune(
     use_cuda_graph: bool = False,
     do_bench: Callable[..., Any] | None = None,
     cache_results: bool = False,
+    restore_written: bool | None = None,
 ) -> Callable[[Any], Autotuner]:
     """Tunes a @jit function: finds the fastest of `configs` for each new value of the arguments that `key` names.
 
     prune_configs_by: a dict of perf_model(**arguments) -> time, top_k (how many to time: an int, or a part of 1.0) and
-    early_config_prune(configs, named_args, **kwargs) -> configs. reset_to_zero, restore_value: arrays that are zeroed
-    before, put back after each trial. pre_hook(arguments, reset_only=False), post_hook(arguments, exception): take its
-    place. do_bench(call, quantiles) -> times in ms. cache_results: keep the times on disk.
+    early_config_prune(configs, named_args, **kwargs) -> configs. restore_written: whether arrays that the kernel writes
+    are put back around trial runs; by default what NAIAD_TUNE_RESTORE says, yes. reset_to_zero, restore_value: arrays
+    that are zeroed, put back before each run; pre_hook(arguments, reset_only=False), post_hook(arguments, exception)
+    are called instead. do_bench(call, quantiles) -> times in ms; with a benchmark of yours, arrays that you did not
+    name are put back between configurations only. cache_results: keep the times on disk.
     """
     return lambda fn: Autotuner(
         fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook, post_hook=post_hook,
         prune_configs_by=prune_configs_by, warmup=warmup, rep=rep, use_cuda_graph=use_cuda_graph, do_bench=do_bench,
-        cache_results=cache_results,
+        cache_results=cache_results, restore_written=restore_written,
     )  # fmt: skip

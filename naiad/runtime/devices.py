@@ -1,6 +1,7 @@
 """One kernel on one device: binding arguments, specialising, the kernels compiled so far, and launching."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import naiad.backends.cpu.compiler
@@ -174,7 +175,8 @@ class Compilation:
         if (mode := active_mode.get()) is not None:
             variables = knobs.cache_invalidating_values()
             whole = get_cache_key(src, device.backend, self.options, variables)
-            future = mode.submit(whole, lambda: compile(src, device.target, options, variables), finish)
+            work = partial(compile, src, device.target, options, variables)
+            future = mode.submit(whole, work, finish)
             return device.kernels.setdefault(self.key, future)
         kernel = compile(src, device.target, options)
         finish(kernel)

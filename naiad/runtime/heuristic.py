@@ -18,11 +18,15 @@ class Heuristics(KernelInterface):
         self.arg_names = arg_names
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Launches with the computed values; one may read those before it."""
+        """Launches with the computed values."""
+        return launch(self.fn, args, self.computed(args, kwargs))
+
+    def computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The keywords with the computed values among them; one may read those before it."""
         named = dict(zip(self.arg_names, args, strict=False))
         for name, compute in self.values.items():
             kwargs[name] = compute({**named, **kwargs})
-        return launch(self.fn, args, kwargs)
+        return kwargs
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:

@@ -1,0 +1,124 @@
+"""How long a configuration takes, found out with as few runs as will do.
+
+The first run says how many more there are: what is clearly slower than the best so far gets none, what is slow a few,
+and all configurations together have `TOTAL_MS` for what goes beyond.
+"""
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from naiad import knobs
+from naiad.backends.base import GPUTarget
+from naiad.backends.driver import driver, driver_for
+
+__all__ = ["QUANTILES", "Effort", "clock_for", "is_ours", "measure", "quantiles"]
+
+QUANTILES = (0.5, 0.2, 0.8)
+CLEARLY_SLOWER = 3.0
+"""A configuration that takes so many times the best time is dropped."""
+SLOW_MS = 250.0
+"""A run that takes so long is measured by that run: what only first runs do is little beside it."""
+TOTAL_MS = 5000.0
+LEAST, MOST = 5, 1000
+"""How many runs of a quick kernel are timed."""
+AT_MOST = 3.0
+"""So many times the time that it has, a configuration takes for LEAST runs, putting arrays back included."""
+
+
+class Effort:
+    """For how long configurations are run, in ms: `warmup` before, `rep` while their time is taken."""
+
+    def __init__(self, count: int, warmup: float | None = None, rep: float | None = None) -> None:
+        share = TOTAL_MS / max(count, 1)
+        self.rep = min(100.0, share) if rep is None else float(rep)
+        self.warmup = min(25.0, share / 4) if warmup is None else float(warmup)
+
+
+class Runs(Protocol):
+    """What can be run and timed: a Trial."""
+
+    target: Any
+
+    def prepare(self) -> None: ...
+    def launch(self) -> None: ...
+    def finish(self) -> None: ...
+
+
+class HostClock:
+    """For a device on which a launch is done when it returns."""
+
+    def __init__(self, active: Any) -> None:
+        self.active, self.cache = active, active.get_empty_cache_for_benchmark()
+
+    def times(self, trial: Runs, count: int, cold: bool = True) -> list[float]:
+        """The times of `count` runs in ms; `cold`: with nothing of the last run in the caches."""
+        found = []
+        for _ in range(count):
+            trial.prepare()
+            if cold:
+                self.active.clear_cache(self.cache)
+            start = time.perf_counter()
+            trial.launch()
+            found.append((time.perf_counter() - start) * 1e3)
+            trial.finish()
+        return found
+
+
+class DeviceClock(HostClock):
+    """For a device with a queue: events around each launch."""
+
+    def times(self, trial: Runs, count: int, cold: bool = True) -> list[float]:
+        interface = self.active.get_device_interface()
+        events = [[interface.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+        for start, end in events:
+            trial.prepare()
+            if cold:
+                self.active.clear_cache(self.cache)
+            start.record()
+            trial.launch()
+            end.record()
+            trial.finish()
+        interface.synchronize()
+        return [start.elapsed_time(end) for start, end in events]
+
+
+def clock_for(target: Any) -> HostClock:
+    """The clock of the device that code for `target` runs on; None: the active one, or what interprets kernels."""
+    if target is None:
+        target = GPUTarget("cpu", "", 1) if knobs.runtime.interpret else driver.active.get_current_target()
+    active = driver_for(target)
+    return HostClock(active) if target.backend == "cpu" else DeviceClock(active)
+
+
+def measure(trial: Runs, clock: HostClock, effort: Effort, best: float) -> list[float]:
+    """The times of runs of a configuration in ms, few where it cannot become the best, whose time is `best`."""
+    limit = CLEARLY_SLOWER * best
+    first = clock.times(trial, 1)
+    if first[0] >= SLOW_MS:
+        return first
+    start = time.perf_counter()
+    times = clock.times(trial, 1)
+    whole = max((time.perf_counter() - start) * 1e3, 1e-3)
+    if min(first + times) > limit:
+        return times
+    times += clock.times(trial, 1)
+    if min(times) > limit:
+        return times
+    clock.times(trial, min(MOST, int(effort.warmup / whole)), cold=False)
+    least = min(LEAST, int(AT_MOST * effort.rep / whole))
+    return times + clock.times(trial, min(MOST, max(least, int(effort.rep / whole))))
+
+
+def quantiles(times: list[float]) -> list[float]:
+    """The times at QUANTILES."""
+    import numpy
+
+    return [float(value) for value in numpy.quantile(times, QUANTILES)]
+
+
+def is_ours(bench: Callable[..., Any]) -> bool:
+    """Whether a benchmark is naiad's own `do_bench`, in the place of which `measure` times only what must be."""
+    bench = bench.func if isinstance(bench, functools.partial) else bench
+    return (getattr(bench, "__module__", ""), getattr(bench, "__qualname__", "")) == ("naiad.testing", "do_bench")

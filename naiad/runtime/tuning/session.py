@@ -1,0 +1,131 @@
+"""One tuning: every configuration gets times, from the disk, from trial runs, or infinite ones and a reason."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+from naiad import knobs
+from naiad.runtime.config import Config
+from naiad.runtime.heuristic import Heuristics
+from naiad.runtime.jit import JITFunction
+from naiad.runtime.tuning.ahead import compile_ahead
+from naiad.runtime.tuning.legality import refusal
+from naiad.runtime.tuning.measure import QUANTILES, Effort, HostClock, clock_for, is_ours, measure, quantiles
+from naiad.runtime.tuning.report import Progress, reason_of
+from naiad.runtime.tuning.snapshot import Snapshot
+from naiad.runtime.tuning.timings import Timings, median
+from naiad.runtime.tuning.trial import LOST, CompilerDied, Trial
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Tunes a kernel for the arguments of one call. As a context, it leaves the arrays as it found them."""
+
+    def __init__(self, tuner: Any, args: tuple[Any, ...], meta: dict[str, Any], count: int) -> None:
+        self.tuner, self.args, self.meta = tuner, args, meta
+        self.snapshot = Snapshot()
+        self.progress = Progress(tuner.base_fn.__name__)
+        self.effort = Effort(count, tuner.num_warmups, tuner.num_reps)
+        self.errors: dict[Config, Exception] = {}
+        self.reasons: dict[Config, str] = {}
+        self.died: dict[Config, CompilerDied] = {}
+        self.best = math.inf
+        self.measured = 0
+        self._clock: HostClock | None = None
+        function = tuner._function()
+        compiled = isinstance(function, JITFunction) and type(function).run is JITFunction.run
+        self.device = function.device_caches.of(args, meta, False) if compiled else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.clear()
+        self.snapshot.copies.clear()
+
+    def times(self, configs: Sequence[Config], key: tuple[Any, ...]) -> dict[Config, Any]:
+        """Configuration to times. Those that are the same code on this device are timed once, as the first of them."""
+        kept = self.kept(key) if self.tuner.cache_results and self.device is not None else None
+        found: dict[Config, Any] = {}
+        if kept is not None:
+            found, self.reasons = kept.load(configs)
+        groups: dict[Any, list[Config]] = {}
+        for config in configs:
+            if config not in found:
+                groups.setdefault(self.code_of(config), []).append(config)
+        known = [group[0] for group in groups.values() if self.is_known(group[0])]
+        self.died = compile_ahead([self.trial(config) for config in known], self.progress)
+        for n, group in enumerate(groups.values()):
+            self.progress("timing", n, len(groups), len(self.errors))
+            times = self.tuner._bench(*self.args, config=group[0], **self.meta)
+            found.update(dict.fromkeys(group, times))
+            if group[0] in self.reasons:
+                self.reasons.update(dict.fromkeys(group, self.reasons[group[0]]))
+        self.measured = len(groups)
+        if kept is not None and groups:
+            lasting = {c: r for c, r in self.reasons.items() if not isinstance(self.errors.get(c), CompilerDied)}
+            kept.save(found, lasting)
+        return {config: found[config] for config in configs}
+
+    def code_of(self, config: Config) -> Any:
+        """Equal for configurations that are the same code here: they differ in options that change nothing."""
+        idle = self.device.backend.idle_options - set(self.tuner.arg_names) if self.device is not None else ()
+        kept = {name: value for name, value in config.all_kwargs().items() if name not in idle}
+        return repr(sorted(kept.items())), config.pre_hook, str(self.refusal(config))
+
+    def kept(self, key: tuple[Any, ...]) -> Timings:
+        """The file with what was measured before."""
+        computed: dict[str, Any] = {}
+        function = self.tuner.fn
+        while isinstance(function, Heuristics):
+            computed.update(function.values)
+            function = function.fn
+        name = self.tuner.base_fn.__name__
+        return Timings(name, self.device, self.tuner._function().cache_key, computed, key)
+
+    def trial(self, config: Config) -> Trial:
+        return Trial(self.tuner, self.snapshot, self.args, config, self.meta)
+
+    def is_known(self, config: Config) -> bool:
+        """Whether the kernel can be compiled ahead: the configuration is legal, and has no hook to be called first."""
+        conflict = self.meta.keys() & config.kwargs.keys()
+        return not (config.pre_hook or conflict or self.refusal(config))
+
+    def refusal(self, config: Config) -> Exception | None:
+        """Why a configuration is not tried at all."""
+        if config in self.died:
+            return self.died[config]
+        if self.device is None:
+            return None
+        options = {**self.meta, **config.all_kwargs()}
+        return refusal(self.device, {name: options[name] for name in options.keys() - set(self.tuner.arg_names)})
+
+    def bench(self, args: tuple[Any, ...], config: Config, meta: dict[str, Any]) -> Any:
+        """The times of a configuration (ms, at QUANTILES); infinite where it cannot run: `reasons` says why."""
+        trial = Trial(self.tuner, self.snapshot, args, config, meta)
+        error = self.refusal(config)
+        if error is not None:
+            trial.refuse(error)
+        else:
+            try:
+                return self.timed(trial)
+            except LOST as lost:
+                error = lost
+            finally:
+                self.snapshot.restore()
+        self.errors[config], self.reasons[config] = error, reason_of(error)
+        if knobs.autotuning.print:
+            print(f"Autotuning failed with {error}")
+        return [math.inf] * len(QUANTILES)
+
+    def timed(self, trial: Trial) -> Any:
+        trial.compile()
+        bench = self.tuner.do_bench
+        if is_ours(bench):
+            self._clock = self._clock or clock_for(trial.target)
+            times: Any = quantiles(measure(trial, self._clock, self.effort, self.best))
+        else:
+            times = bench(trial, quantiles=QUANTILES)
+        self.best = min(self.best, median(times))
+        return times

@@ -1,0 +1,100 @@
+"""Copies of the arrays that trial runs may change: made once in a tuning, put back before each run and at the end.
+
+What is copied of an array is the memory from its first element to its last. On a GPU without room for it, the copy
+lies in the host's memory.
+"""
+
+import ctypes
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from naiad.backends.arguments import address, array_of, device_of, is_array
+from naiad.errors import AutotunerError
+from naiad.runtime.mock import TensorWrapper
+
+__all__ = ["Snapshot", "arrays_in", "fill_with_zeros"]
+
+PutBack = Callable[[], Any]
+ADVICE = "set NAIAD_TUNE_RESTORE=0, or restore_written=False in autotune, to tune without putting arrays back"
+
+
+class Snapshot:
+    """The content of arrays as it was when each of them was first named."""
+
+    def __init__(self) -> None:
+        self.copies: dict[tuple[Any, ...], tuple[str, PutBack]] = {}
+
+    def cover(self, name: str, arrays: Iterable[Any]) -> None:
+        """Copies those of the arrays of the argument `name` that were not copied before."""
+        for array in arrays:
+            array = array.base if isinstance(array, TensorWrapper) else array
+            where = (address(array), str(getattr(array, "shape", "")), str(getattr(array, "strides", "")))
+            if where[0] and where not in self.copies:
+                self.copies[where] = name, _copied(name, array)
+
+    def restore(self, names: Collection[str] | None = None) -> None:
+        """Puts the content back, of all arrays or those of the arguments `names`; on a GPU, in its queue."""
+        for name, put_back in self.copies.values():
+            if names is None or name in names:
+                put_back()
+
+
+def arrays_in(argument: Any) -> Iterator[Any]:
+    """The arrays of an argument: itself, that of a descriptor, those in a tuple."""
+    if isinstance(argument, tuple):
+        for part in argument:
+            yield from arrays_in(part)
+    elif is_array(held := array_of(argument)):
+        yield held
+
+
+def _copied(name: str, array: Any) -> PutBack:
+    try:
+        if hasattr(array, "as_strided"):
+            return _of_tensor(array)
+        if device_of(array)[0] == "cpu" and hasattr(array, "nbytes"):
+            return _of_memory(array)
+        copy = array.copy()
+    except (MemoryError, RuntimeError) as error:
+        raise AutotunerError(f"there is no room for a copy of the argument {name} ({error}); {ADVICE}") from error
+    except (AttributeError, TypeError):
+        warnings.warn(f"naiad: {name} ({type(array).__name__}) cannot be put back after trial runs", stacklevel=2)
+        return lambda: None
+    return lambda: array.__setitem__(..., copy)
+
+
+def _of_tensor(tensor: Any) -> PutBack:
+    """A tensor of torch. `data` is the same memory without autograd, which would count the writing as the user's."""
+    memory = tensor.data
+    if not memory.is_contiguous():
+        last = sum((size - 1) * stride for size, stride in zip(memory.shape, memory.stride(), strict=True))
+        memory = memory.as_strided((last + 1,), (1,))
+    try:
+        copy = memory.clone()
+    except RuntimeError:  # torch's errors about memory are of this kind
+        if memory.device.type == "cpu":
+            raise
+        copy = memory.cpu()
+    return lambda: memory.copy_(copy)
+
+
+def _of_memory(array: Any) -> PutBack:
+    """An array in the host's memory, of any library; where it has gaps or runs backwards, by its own methods."""
+    flags = getattr(array, "flags", None)
+    if flags is not None and not (flags["C_CONTIGUOUS"] or flags["F_CONTIGUOUS"]):
+        copy = array.copy()
+        return lambda: array.__setitem__(..., copy)
+    place, size = address(array), array.nbytes
+    content = ctypes.create_string_buffer(size)
+    ctypes.memmove(content, place, size)
+    return lambda: ctypes.memmove(place, content, size)
+
+
+def fill_with_zeros(array: Any) -> None:
+    """Zeroes an array, for `reset_to_zero`."""
+    array = array.base if isinstance(array, TensorWrapper) else array
+    if hasattr(array, "zero_"):
+        array.data.zero_()
+    else:
+        array[...] = 0

@@ -1,0 +1,117 @@
+"""Compiling configurations in other processes: it finds them in the cache, and outlives what they do not."""
+
+import os
+
+import numpy as np
+import pytest
+
+import naiad
+from naiad import knobs
+from naiad.errors import AutotunerError
+from naiad.runtime.tuning import client as clients
+from naiad.runtime.tuning.client import process_count
+from tests.runtime.kernels import add, scale_in_place
+
+SIZES = (32, 64, 128, 256, 512)
+CONFIGS = [naiad.Config({"BLOCK": block}) for block in SIZES]
+pytestmark = pytest.mark.skipif(process_count(2) < 2, reason="no fork on this system")
+
+
+@pytest.fixture
+def heard(cache_folder, monkeypatch):
+    """Two processes compile; what the listener is told of compilations in this one."""
+    add.device_caches.clear()
+    scale_in_place.device_caches.clear()
+    found = []
+    knobs.naiad.tune_jobs = 2
+    knobs.compilation.listener = lambda **facts: found.append(facts["cache_hit"])
+    yield found
+    knobs.compilation.listener = None
+
+
+def one_call(call, quantiles):
+    call()
+    return [1.0, 1.0, 1.0]
+
+
+def tuned(kernel, configs, *args, bench=one_call):
+    tuner = naiad.autotune(configs, key=["n"], do_bench=bench)(kernel)
+    tuner[lambda meta: (naiad.cdiv(meta["n"], meta["BLOCK"]),)](*args)
+    return tuner
+
+
+def test_the_program_finds_them_in_the_cache(heard):
+    x, out = np.ones(300, "f4"), np.zeros(300, "f4")
+    tuner = tuned(add, CONFIGS, x, x, out, 300)
+    assert heard == [True] * len(CONFIGS) and (out == 2).all() and not tuner.reasons
+    server = next(iter(clients._clients.values()))
+    add.device_caches.clear()
+    knobs.cache.dir = knobs.cache.dir + "-other"
+    tuned(add, CONFIGS[:2], x, x, out, 300)
+    assert heard == [True] * (len(CONFIGS) + 2)
+    assert list(clients._clients.values()) == [server]  # it is asked again
+
+
+def test_the_same_code_as_here(heard, monkeypatch):
+    x = np.ones(300, "f4")
+    objects = []
+    for jobs in (1, 2):
+        scale_in_place.device_caches.clear()
+        knobs.naiad.tune_jobs = jobs
+        knobs.cache.dir = f"{knobs.cache.dir}-{jobs}"
+        tuned(scale_in_place, CONFIGS, x.copy(), 300, 0.5)
+        kernels = [k for device in scale_in_place.device_caches.values() for k in device.kernels.values()]
+        assert len(kernels) == len(CONFIGS)
+        objects.append([(k.name, k.hash, k.metadata.writes, k.asm["llir"], k.asm["obj"]) for k in kernels])
+    assert heard == [False] * 5 + [True] * 5
+    assert sorted(objects[0]) == sorted(objects[1]) and objects[0][0][2] == ["buffer"]
+
+
+def test_a_configuration_whose_compiler_dies_only_loses(heard, monkeypatch):
+    monkeypatch.setenv("NAIAD_PIPELINE", "tests.runtime.dying:hook")
+    monkeypatch.setenv("TUNING_PROGRAM", str(os.getpid()))
+    x = np.ones(300, "f4")
+    tuner = tuned(scale_in_place, CONFIGS, x, 300, 0.5)
+    assert (x == 1.5).all() and heard == [True] * 3
+    reasons = {config.kwargs["BLOCK"]: reason for config, reason in tuner.reasons.items()}
+    assert reasons.keys() == {128, 256}
+    assert "signal 6" in reasons[128] and reasons[128].endswith("LLVM ERROR: Cannot select: t42")
+    assert "signal 9" in reasons[256]
+    with pytest.raises(AutotunerError, match="signal 9"):
+        tuned(scale_in_place, [CONFIGS[2], CONFIGS[3]], x.astype("f8"), 300, 0.5)
+    assert (x == 1.5).all()
+
+
+def test_a_server_that_is_gone(heard, monkeypatch):
+    """What it does not do, this process does; the next tuning has a new one."""
+    x, out = np.ones(300, "f4"), np.zeros(300, "f4")
+    tuned(add, CONFIGS[:2], x, x, out, 300)
+    server = next(iter(clients._clients.values()))
+    monkeypatch.setattr(clients.Client, "is_alive", True)
+    server.process.kill()
+    server.process.wait()
+    add.device_caches.clear()
+    knobs.cache.dir = knobs.cache.dir + "-other"
+    tuned(add, CONFIGS, x, x, out, 300)
+    assert heard == [True] * 2 + [False] * 5
+    monkeypatch.undo()
+    assert not server.is_alive
+
+
+def test_mistakes_are_seen_here(heard):
+    """An argument that is not there is an error of the call, whatever process compiles."""
+    with pytest.raises(TypeError, match="out"):
+        tuned(add, CONFIGS, np.ones(3, "f4"), np.ones(3, "f4"))
+
+
+def test_settings_that_other_processes_do_not_know_of(heard):
+    x, out = np.ones(300, "f4"), np.zeros(300, "f4")
+    knobs.compilation.always_compile = True
+    tuned(add, CONFIGS[:2], x, x, out, 300)
+    assert heard == [False] * 2
+
+
+def test_how_many_processes(monkeypatch):
+    assert process_count(3) == 3 and process_count(0) == len(os.sched_getaffinity(0))
+    monkeypatch.delattr(os, "fork")
+    assert process_count(3) == 1
