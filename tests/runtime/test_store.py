@@ -1,11 +1,9 @@
 """The cache on disk: whatever happens to its files, results are right and nothing is raised."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 import warnings
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 
 import naiad
 from naiad import environment, knobs
-from naiad.compiler.store import Entry, FileStore, decode, encode, text_of
+from naiad.compiler.store import Entry, decode, encode, text_of
 from naiad.runtime.cache import FileCacheManager
 from naiad.runtime.jit import JITFunction
 from tests.runtime.kernels import add
@@ -185,44 +183,6 @@ def test_a_manager_of_the_users(tmp_path, hits):
     first, second = launch(), launch()
     assert hits == [False, True]
     assert second.asm["llir"] == first.asm["llir"] and "add.json" in second.metadata_group
-
-
-CHILD = """
-import sys, numpy as np
-sys.path.insert(0, {root!r})
-from tests.runtime.kernels import add, scale_in_place
-for n in (5, 64, 70, 100):
-    for block in (16, 64):
-        x, y, out = np.arange(n, dtype="f4"), np.ones(n, "f4"), np.zeros(n, "f4")
-        add[(-(-n // block),)](x, y, out, n, BLOCK=block)
-        assert (out == x + y).all()
-        scale_in_place[(-(-n // block),)](out, n, 2.0, BLOCK=block)
-        assert (out == (x + y) * 2 + 1).all()
-print("right")
-"""
-
-
-def start(folder):
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder), "NAIAD_NUM_THREADS": "1"}
-    code = textwrap.dedent(CHILD.format(root=ROOT))
-    return subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    )
-
-
-def test_processes_at_once_some_of_them_killed(cache_folder):
-    for round in range(2):
-        children = [start(cache_folder) for _ in range(4)]
-        time.sleep(0.8 + 0.4 * round)
-        children[0].send_signal(signal.SIGKILL)
-        for child in children[1:]:
-            out, err = child.communicate(timeout=120)
-            assert out.strip() == b"right", err.decode()
-        children[0].communicate()
-    for path in entries(cache_folder):
-        assert decode(path.read_bytes(), path.stem)
-    store_ = FileStore(str(cache_folder))
-    assert all(store_.load(path.stem) for path in entries(cache_folder))
 
 
 def test_a_hit_in_a_new_process_imports_no_compiler(cache_folder):
