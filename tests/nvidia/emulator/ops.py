@@ -113,6 +113,10 @@ def do_setp(block: Block, i: Instruction, active: np.ndarray) -> None:
 SMALL = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
 
 
+CUT = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+"""What a number may be rounded to toward zero."""
+
+
 def narrowed(pair: np.ndarray, kind: type) -> np.ndarray:
     """Pairs of numbers as words of two 8-bit floats, saturated."""
     most = float(ml_dtypes.finfo(kind).max)
@@ -152,9 +156,10 @@ def do_cvt(block: Block, i: Instruction, active: np.ndarray) -> None:
         x = np.where(x >= float(limits.max), limits.max, x.astype(np.int64 if target[0] == "s" else np.uint64))
     if target in ("f16", "f32", "f64", "bf16") and source[0] in "su":
         x = x.astype(np.float32 if target == "f32" else np.float64)
-    if "rz" in modes and target == "f32":
-        nearest = x.astype(np.float32)
-        x = np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest)
+    if "rz" in modes and target in CUT:
+        nearest = x.astype(CUT[target])
+        below = np.nextafter(nearest, CUT[target](0))
+        x = np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), below, nearest).astype(np.float32)
     made = bits(x, target)
     if target[0] == "s":  # a register that is wider than its type holds the sign in the rest
         made = made.view(signed(bits_of(target))).astype(np.int64)
