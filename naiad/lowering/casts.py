@@ -103,9 +103,13 @@ def convert(e: Threads, source: Attribute, target: Attribute, value: str, roundi
 
 
 def truncate_toward_zero(e: Threads, have: str, want: str, value: str) -> str:
-    """f32 to a 16-bit float, rounded toward zero."""
-    if have != "float" or width(want) != 16:
-        raise NotImplementedError(f"rounding toward zero from {have} to {want}")
+    """A float to f32 or a 16-bit float, rounded toward zero: in two steps where there is none, as both round so."""
+    if have == "double":
+        value = e.op(f'call float asm "cvt.rz.f32.f64 $0, $1;", "=f,d"(double {value})')
+        if want == "float":
+            return value
+    elif have != "float":
+        value = e.op(f"fpext {have} {value} to float")
     name = "f16" if want == "half" else "bf16"
     bits = e.op(f'call i16 asm "cvt.rz.{name}.f32 $0, $1;", "=h,f"(float {value})')
     return e.from_bits(bits, want)

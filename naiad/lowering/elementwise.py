@@ -88,8 +88,6 @@ def intrinsic(op: Operation, e: Threads) -> str | list[list[str]]:
     kind, name = scalar_type(op.results[0]), INTRINSIC[op.name]
     if kind[0] == "i" and name == "fabs":  # an 8-bit float, held as bits
         return each(op, e, lambda a: e.op(f"and {kind} {a}, 127"))
-    if kind[0] == "i" and name[1:] not in ("max", "min"):
-        raise NotImplementedError(f"{op.name} of 8-bit floats: convert them to float16 first")
     return each(op, e, lambda *operands: e.intrinsic(name, kind, *operands))
 
 
@@ -101,8 +99,6 @@ def propagating(op: Operation, e: Threads) -> str | list[list[str]]:
 
 @rules.lower(*CONTRACTED)
 def arithmetic(op: Operation, e: Threads) -> str | list[list[str]]:
-    if scalar_type(op.results[0])[0] == "i":
-        raise NotImplementedError(f"{op.name} of 8-bit floats: convert them to float16 first")
     flags = "contract " if getattr(e.options, "enable_fp_fusion", True) else ""
     head = f"{CONTRACTED[op.name]} {flags}{scalar_type(op.results[0])} "
     return each(op, e, lambda a, b: e.op(f"{head}{a}, {b}"))

@@ -16,6 +16,7 @@ from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import move, shuffled
 from naiad.lowering.rules import Rules
 from naiad.lowering.shape import load_at, position
+from naiad.lowering.small_floats import decode
 from naiad.lowering.threads import Threads, held_bits, scalar_type, width
 
 __all__ = ["rules"]
@@ -31,6 +32,7 @@ class Keys:
     bits: int
     is_float: bool
     signed: bool
+    name: str
 
     @property
     def type(self) -> str:
@@ -42,9 +44,15 @@ class Keys:
         t, top = self.type, 1 << self.bits - 1
         if not self.is_float:
             return value if self.signed else e.op(f"xor {t} {value}, {-top}")
-        nan = e.op(f"fcmp uno {self.kind} {value}, {value}")
+        nan = self.is_nan(e, value)
         key = self.mirrored(e, e.to_bits(value, self.kind))
         return e.op(f"select i1 {nan}, {t} {top - 1}, {t} {key}")
+
+    def is_nan(self, e: Threads, value: str) -> str:
+        if self.kind != "i8":
+            return e.op(f"fcmp uno {self.kind} {value}, {value}")
+        wide = decode(e, self.name, value)
+        return e.op(f"fcmp uno float {wide}, {wide}")
 
     def back(self, e: Threads, key: str) -> str:
         if self.kind == "i1":
@@ -187,10 +195,8 @@ def exchanged(layout: LinearLayout, column: int, name: str, i: int) -> LinearLay
 
 def keys_of(op: Operation) -> Keys:
     kind = scalar_type(op.operands[0])
-    is_float = not element(op.operands[0].type).name.startswith("integer")
-    if is_float and kind[0] == "i":
-        raise NotImplementedError("a sort of 8-bit floats: convert them to float16 first")
-    return Keys(kind, max(8, width(kind)), is_float, "signed" in op.properties)
+    name = element(op.operands[0].type).name
+    return Keys(kind, max(8, width(kind)), not name.startswith("integer"), "signed" in op.properties, name)
 
 
 @rules.lower("ttn.sort")

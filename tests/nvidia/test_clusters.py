@@ -31,6 +31,7 @@ CASES: dict[str, Callable[[], None]] = {
     "sort of few": lambda: tests.test_sort(np.int64, 64, 1, True),
     "scan down": lambda: tests.test_scan(0, False, (128, 8)),
     "scan across": lambda: tests.test_scan(1, True, (2, 512)),
+    "scan of many": lambda: tests.test_scan(1, False, (1, 4096)),
     "reduce down": lambda: tests.test_reduce(0, (128, 8), np.float32),
     "reduce across": lambda: tests.test_reduce(1, (32, 64), np.int32),
     "histogram": lambda: tests.test_histogram(),

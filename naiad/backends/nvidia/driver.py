@@ -20,7 +20,9 @@ __all__ = ["CudaError", "NvidiaDriver", "NvidiaLauncher"]
 
 SHARED_OPTIN, MAJOR, MINOR, PROCESSORS, WARP, CLOCK, MEMORY_CLOCK, BUS, THREADS, REGISTERS = (
     97, 75, 76, 16, 10, 13, 36, 37, 1, 12)  # fmt: skip
-MAX_DYNAMIC_SHARED = 8  # attribute of a function
+MAX_DYNAMIC_SHARED, ANY_CLUSTER = 8, 14  # attributes of a function
+PORTABLE_CTAS = 8
+"""The largest cluster that every GPU with clusters has."""
 STATIC_LIMIT = 49152
 """Bytes of shared memory that a kernel may have without asking for them."""
 
@@ -147,6 +149,8 @@ class NvidiaDriver(DriverBase):
         needed = loaded[2] * metadata.num_warps * 32
         if needed > limit:
             raise OutOfResources(needed, limit, "registers")
+        if getattr(metadata, "num_ctas", 1) > PORTABLE_CTAS:
+            check(cuda().cuFuncSetAttribute(ctypes.c_void_p(loaded[1]), ANY_CLUSTER, 1))
         return loaded
 
 

@@ -9,13 +9,16 @@ from naiad.passes.common.licm import HoistInvariants
 from naiad.passes.pipeline import Order, Pipeline
 from naiad.passes.ttgir.assign_layouts import AssignLayouts
 from naiad.passes.ttgir.dot_operands import DotOperands
+from naiad.passes.ttgir.hoist_loads import HoistLoads
 from naiad.passes.ttgir.pipeline_loops import PipelineLoops
 from naiad.passes.ttgir.remove_conversions import RemoveConversions
 from naiad.passes.ttir.split_dots import SplitDots
+from naiad.passes.ttir.widen_small_floats import WidenSmallFloats
 
 __all__ = ["ttgir_pipeline"]
 
 ORDER = (
+    Order("tt-widen-small-floats", "ttg-assign-layouts", "conversions are ops with layouts of their own"),
     Order("tt-split-dots", "ttg-assign-layouts", "each product gets a layout of its own"),
     Order("ttg-assign-layouts", "ttg-remove-conversions", "there are no conversions before there are layouts"),
     Order("ttg-remove-conversions", "ttg-dot-operands", "joined conversions become one allocation"),
@@ -30,6 +33,7 @@ def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
     return Pipeline(
         "ttgir",
         (
+            WidenSmallFloats(),
             SplitDots(),
             layouts,
             DeadCode(),
@@ -40,6 +44,7 @@ def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
             PipelineLoops(options.num_stages, gpu.shared_limit),
             CommonSubexpressions(),
             DeadCode(),
+            HoistLoads(),
         ),
         ORDER,
     )

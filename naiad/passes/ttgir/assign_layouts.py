@@ -5,7 +5,7 @@ another
 layout than its home, it is computed again there if that is cheap, else converted, once for each layout.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i32
@@ -17,7 +17,7 @@ from naiad.ir.base import retype, shape, tensor
 from naiad.ir.constants import ConstantOp, SplatAttr
 from naiad.ir.encodings import encoding
 from naiad.ir.ttg import ConvertLayoutOp
-from naiad.layouts.distributed import Blocked, Distributed
+from naiad.layouts.distributed import Blocked, Distributed, replicated
 from naiad.passes.ttgir.accelerate_dot import dot_layouts
 from naiad.passes.ttgir.coalesce import memory_layouts
 from naiad.passes.ttgir.homes import Homes, targets
@@ -60,6 +60,16 @@ ROW = 16
 """What converting a tile of one dimension counts, in ops."""
 
 
+def scan_layouts(function: Operation, options: AssignLayouts) -> dict[Operation, Distributed]:
+    """Each CTA of a cluster scans the whole tile: the parts of warps must be neighbours."""
+    scans = {op: shape(op.operands[0].type) for op in function.walk() if op.name == "tt.scan"}
+    return {
+        op: replace(Blocked.default(sizes, options.num_warps, options.lanes),
+                    cga=replicated(len(sizes), options.num_ctas))
+        for op, sizes in scans.items()
+    }  # fmt: skip
+
+
 class Assignment:
     """The layouts of one function, put into its types."""
 
@@ -73,6 +83,8 @@ class Assignment:
                 function, accesses, options.num_warps, options.lanes, options.fp8, options.wgmma, options.num_ctas
             ),
         }
+        if options.num_ctas > 1:
+            anchors |= scan_layouts(function, options)
         self.warps, self.lanes = options.num_warps, options.lanes
         self.homes = Homes(function, anchors, options.num_warps, options.lanes, options.num_ctas)
         self.made: dict[tuple[SSAValue, Distributed], SSAValue] = {}
