@@ -15,19 +15,19 @@ from naiad.lowering.emitter import Module
 
 Place = tuple[str, int, int]
 UNIT = "distinct !DICompileUnit(language: DW_LANG_C, file: {file}, producer: \"naiad\", isOptimized: true, " \
-       "runtimeVersion: 0, emissionKind: LineTablesOnly)"  # fmt: skip
+       "runtimeVersion: 0, emissionKind: {kind})"  # fmt: skip
 
 
 class Locations:
     """The lines of one function. `scope` is its `!n`, for the define line."""
 
-    def __init__(self, module: Module, name: str, location: Attribute) -> None:
+    def __init__(self, module: Module, name: str, location: Attribute, kind: str = "LineTablesOnly") -> None:
         self.module = module
         file, line, _ = place_of(location) or ("<unknown>", 1, 0)
         self.file = file
         self.files: dict[str, str] = {}
         self.known: dict[Place, str] = {}
-        unit = module.node(UNIT.format(file=self.file_node(file)))
+        unit = module.node(UNIT.format(file=self.file_node(file), kind=kind))
         module.named_metadata.append(f"!llvm.dbg.cu = !{{{unit}}}")
         flag = module.node('!{i32 2, !"Debug Info Version", i32 3}')
         module.named_metadata.append(f"!llvm.module.flags = !{{{flag}}}")
@@ -55,7 +55,10 @@ class Locations:
 
     def suffix(self, location: Attribute | None) -> str:
         """What an instruction from `location` ends with; the function's own line where nothing is known."""
-        place = place_of(location) or (self.file, 0, 0)
+        return self.at(place_of(location) or (self.file, 0, 0))
+
+    def at(self, place: Place) -> str:
+        """What an instruction from a place ends with."""
         if place not in self.known:
             path, line, column = place
             node = self.module.node(f"!DILocation(line: {line}, column: {column}, scope: {self.scope_in(path)})")

@@ -1,11 +1,12 @@
 """ttgir -> LLVM text for NVPTX: which rules there are, and the frame of a kernel around them."""
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, ModuleOp, NameLoc
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
+from xdsl.ir import Attribute
 
 from naiad.analysis.allocate import allocate
 from naiad.analysis.axis import AxisInfo
@@ -29,7 +30,8 @@ from naiad.lowering import (
     sort,
 )
 from naiad.lowering.emitter import Module
-from naiad.lowering.rules import Rule, Rules, lower_block
+from naiad.lowering.locations import Locations, Place, place_of
+from naiad.lowering.rules import Rules, lower_block
 from naiad.lowering.threads import Threads, llvm_type
 
 __all__ = ["RULES", "Lowered", "lower_module"]
@@ -37,26 +39,9 @@ __all__ = ["RULES", "Lowered", "lower_module"]
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
-class Kernel(Threads):
-    """The emitter of a kernel with its line table."""
-
-    lines_of: "Lines"
-
-
-def located(rule: Rule) -> Rule:
-    """The rule, after the place of its op is noted for the line table."""
-
-    def write(op: Operation, e: Kernel) -> Any:
-        e.lines_of.at(op.location)
-        return rule(op, e)
-
-    return write
-
-
-PLAIN = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shape.rules, memory.rules, shared.rules,
+RULES = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shape.rules, memory.rules, shared.rules,
                  dot.rules, debug.rules, sort.rules, control.rules, reduce.rules, scan.rules,
                  copies.rules, products.rules, wgmma.rules)  # fmt: skip
-RULES = Rules({name: located(rule) for name, rule in PLAIN.items()})
 
 
 @dataclass(frozen=True)
@@ -74,17 +59,19 @@ def lower_module(module: ModuleOp, target: Nvidia, warps: int, options: Any = No
     allocation = allocate(function)
     insert_barriers(function, allocation)
     out, ctas = Module(), ctas_of(module)
-    e = Kernel(out, target, warps * ctas, AxisInfo.of(function), allocation.offsets, options, ctas)
+    e = Threads(out, target, warps * ctas, AxisInfo.of(function), allocation.offsets, options, ctas)
     parameters = bind_arguments(function, e)
     e.table = RULES
-    e.lines_of = lines = Lines(out, e, function)
+    name = function.sym_name.data
+    if shown(function.location) is not None:
+        e.locations = Lines(out, name, function.location)
     lower_block(function.body.blocks[0], e, RULES)
     if ctas > 1 and allocation.total:  # the memory of a CTA is there from its start to its end
         e.at_start(lambda: e.target.barrier(e) or "")
         e.target.barrier(e)
     e.lines[:0] = e.prologue
-    name = function.sym_name.data
-    out.define("void", name, parameters, e, "ret void", "ptx_kernel", attributes(warps, options) + lines.scope)
+    scope = f" !dbg {e.locations.scope}" if e.locations is not None else ""
+    out.define("void", name, parameters, e, "ret void", "ptx_kernel", attributes(warps, options) + scope)
     shared_global = "@shared = external addrspace(3) global [0 x i8], align 1024"
     return Lowered(f'target triple = "{TRIPLE}"\n{shared_global}\n{out.text()}', name, allocation.total)
 
@@ -134,48 +121,32 @@ def alignment(kind: str, known: dict[str, Attribute]) -> str:
     return f"align {divisibility.value.data} "
 
 
-class Lines:
-    """Line tables: the place of the op being written becomes `.loc`, so that tools name the line of the kernel."""
+class Lines(Locations):
+    """Line tables as `.loc` in the PTX, so that tools name the line of the kernel.
 
-    def __init__(self, module: Module, e: Threads, function: FuncOp):
-        self.module, self.e = module, e
-        self.scope = ""
-        self.known: dict[tuple[int, int], str] = {}
-        place = plain(function.location)
-        if place is None:
-            return
-        path, line, _ = place
-        folder, _, base = path.rpartition("/")
-        file = module.node(f'!DIFile(filename: "{base}", directory: "{folder}")')
-        unit = module.node(f'distinct !DICompileUnit(language: DW_LANG_C, file: {file}, producer: "naiad", '
-                           "isOptimized: true, runtimeVersion: 0, emissionKind: DebugDirectivesOnly)")  # fmt: skip
-        kind = module.node("!DISubroutineType(types: !{})")
-        name = function.sym_name.data
-        self.subprogram = module.node(
-            f'distinct !DISubprogram(name: "{name}", linkageName: "{name}", scope: {file}, file: {file}, line: {line}, '
-            f"type: {kind}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: {unit})")  # fmt: skip
-        version = module.node('!{i32 2, !"Debug Info Version", i32 3}')
-        module.named_metadata += [f"!llvm.dbg.cu = !{{{unit}}}", f"!llvm.module.flags = !{{{version}}}"]
-        self.path, self.scope = path, f" !dbg {self.subprogram}"
+    Of functions that the kernel calls it is their line; of the library's, the line that calls them.
+    """
 
-    def at(self, location: LocationAttr) -> None:
-        """Sets the place of what is written next; places in other files (of the library) keep the last one."""
-        place = plain(location)
-        if not self.scope or place is None or place[0] != self.path:
-            return
-        key = place[1:]
-        if key not in self.known:
-            text = f"!DILocation(line: {key[0]}, column: {key[1]}, scope: {self.subprogram})"
-            self.known[key] = self.module.node(text)
-        self.e.suffix = f", !dbg {self.known[key]}"
+    def __init__(self, module: Module, name: str, location: Attribute) -> None:
+        super().__init__(module, name, location, "DebugDirectivesOnly")
+        self.last = ""
+
+    def suffix(self, location: Attribute | None) -> str:
+        """What has no place of its own keeps the last one."""
+        place = shown(location)
+        if place is not None:
+            self.last = self.at(place)
+        return self.last
 
 
-def plain(location: Attribute) -> tuple[str, int, int] | None:
-    """(file, line, column) of a location, if it has one."""
+LIBRARY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
+
+def shown(location: Attribute | None) -> Place | None:
+    """The innermost place that is not in the library."""
     while isinstance(location, NameLoc):
         location = location.location
-    if hasattr(location, "caller"):
-        return plain(location.caller)
-    if isinstance(location, FileLineColLoc):
-        return location.filename.data, location.line.data, location.column.data
-    return None
+    if isinstance(location, CallSiteLoc):
+        return shown(location.callee) or shown(location.caller)
+    place = place_of(location)
+    return None if place is None or place[0].startswith(LIBRARY) else place
