@@ -57,4 +57,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    types = importlib.import_module("naiad.language.types")
+    dtypes = {name for name, value in vars(types).items() if isinstance(value, types.dtype)}
+    return sorted({*globals(), *__all__, *dtypes})

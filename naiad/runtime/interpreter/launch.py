@@ -1,6 +1,6 @@
 """Runs a kernel's Python over a grid: `launch(fn, grid, args, kwargs)` is `fn[grid](...)` under TRITON_INTERPRET=1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -17,8 +17,26 @@ from naiad.runtime.interpreter.errors import DeviceAssertionError
 from naiad.runtime.interpreter.rewrite import interpreted
 
 
-def launch(fn: Function, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Runs `fn` once for each program of the grid, x fastest. Keywords that are no parameters are launch options."""
+Sizes = tuple[int, int, int]
+
+
+def in_order(sizes: Sizes) -> Iterable[Sizes]:
+    """The programs of a grid, x fastest."""
+    x, y, z = sizes
+    return (program[::-1] for program in product(range(z), range(y), range(x)))
+
+
+def launch(
+    fn: Function,
+    grid: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    programs: Callable[[Sizes], Iterable[Sizes]] = in_order,
+) -> None:
+    """Runs `fn` once for each program of the grid. Keywords that are no parameters are launch options.
+
+    `programs` gives those of a grid's sizes, in the order in which they run.
+    """
     bound = _bind(fn, args, kwargs)
     options = _options(fn, kwargs)
     sizes = _sizes(grid(_meta(bound)) if callable(grid) else grid)
@@ -26,15 +44,14 @@ def launch(fn: Function, grid: Any, args: Sequence[Any], kwargs: Mapping[str, An
         values = {name: arguments.value(fn.params[i], bound[name]) for i, name in enumerate(fn.arg_names)}
         builder = NumpyBuilder(sizes, options, arguments.buffers, call)
         with building(builder), np.errstate(all="ignore"):
-            _run(fn, builder, values)
+            _run(fn, builder, values, programs(builder.grid))
 
 
-def _run(fn: Function, builder: NumpyBuilder, values: dict[str, Any]) -> None:
+def _run(fn: Function, builder: NumpyBuilder, values: dict[str, Any], programs: Iterable[Sizes]) -> None:
     body = interpreted(fn)
     positional, keywords = _call_form(fn, values)
-    x, y, z = builder.grid
-    for program in product(range(z), range(y), range(x)):
-        builder.program = program[::-1]
+    for program in programs:
+        builder.program = program
         try:
             body(*positional, **keywords)
         except Exception as error:
