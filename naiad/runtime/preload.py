@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from naiad.language.constexpr import constexpr
-from naiad.language.function import Function
-from naiad.language.types import dtype
+from naiad.runtime.preload_values import decode, encode
 
 OPTIONS_SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
 
@@ -48,9 +46,9 @@ def serialize(compilation: Any) -> str:
         {
             "name": compilation.device.function._fn_name,
             "target": vars(compilation.device.target),
-            "signature": compilation.signature,
+            "signature": {name: encode(kind) for name, kind in compilation.signature.items()},
             "constant_keys": [list(path) for path in constants],
-            "constant_vals": [_encode(value) for value in constants.values()],
+            "constant_vals": [encode(value) for value in constants.values()],
             "attrs_keys": [list(path) for path in attrs],
             "attrs_vals": list(attrs.values()),
             "options": vars(compilation.options),
@@ -71,43 +69,8 @@ def preload(function: Any, text: str) -> Any:
     if data["target"] != vars(device.target):
         raise RuntimeError(f"Specialization data is for {data['target']} but trying to preload for {device.target}")
     paths = [tuple(path) for path in data["constant_keys"]]
-    constants = {path: _decode(value) for path, value in zip(paths, data["constant_vals"], strict=True)}
+    constants = {path: decode(value) for path, value in zip(paths, data["constant_vals"], strict=True)}
     attrs = {tuple(path): value for path, value in zip(data["attrs_keys"], data["attrs_vals"], strict=True)}
-    signature = {name: _tuples(kind) for name, kind in data["signature"].items()}
-    options = device.backend.parse_options({name: _tuples(value) for name, value in data["options"].items()})
+    signature = {name: decode(kind) for name, kind in data["signature"].items()}
+    options = device.backend.parse_options({name: decode(value) for name, value in data["options"].items()})
     return Compilation(device, data["key"], signature, constants, attrs, options).run(warmup=True)
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, constexpr):
-        return {"constexpr": _encode(value.value)}
-    if isinstance(value, dtype):
-        return {"dtype": str(value)}
-    if isinstance(value, Function):
-        return {"jit_function": f"{value.__module__}:{value.__qualname__}"}
-    return [_encode(element) for element in value] if isinstance(value, tuple | list) else value
-
-
-def _decode(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_decode(element) for element in value)
-    if not isinstance(value, dict):
-        return value
-    ((kind, inner),) = value.items()
-    if kind == "jit_function":
-        return _function(inner)
-    return dtype(inner) if kind == "dtype" else constexpr(_decode(inner))
-
-
-def _function(name: str) -> Any:
-    """The @jit function that is called `module:qualified name`, among those of this process."""
-    from naiad.runtime.jit import JITFunction
-
-    for function in list(JITFunction._alive):
-        if f"{function.__module__}:{function.__qualname__}" == name:
-            return function
-    raise RuntimeError(f"Unable to resolve JITFunction {name} for preload")
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(element) for element in value) if isinstance(value, list) else value

@@ -16,7 +16,6 @@ from naiad.runtime.interpreter.builder import NumpyBuilder, Options
 from naiad.runtime.interpreter.errors import DeviceAssertionError
 from naiad.runtime.interpreter.rewrite import interpreted
 
-
 Sizes = tuple[int, int, int]
 
 
