@@ -12,7 +12,7 @@ from naiad import knobs
 from naiad.backends.base import GPUTarget
 from naiad.errors import OutOfResources
 from naiad.runtime.tuning.legality import refusal
-from naiad.runtime.tuning.measure import Effort, HostClock, measure
+from naiad.runtime.tuning.measure import Effort, HostClock, compare, measure
 from tests.runtime.kernels import add
 
 CONFIGS = [naiad.Config({"BLOCK": block}) for block in (32, 64, 128)]
@@ -50,6 +50,20 @@ def test_quick_kernels_are_run_often_and_for_a_bounded_time():
     clock = Clock(0.001)
     assert len(measure(None, clock, Effort(8), math.inf)) > 100
     assert Effort(8).rep == 100 and Effort(1000).rep == 5 and Effort(1000, rep=7).rep == 7
+
+
+def test_those_nearly_the_best_run_in_turns():
+    order = []
+
+    class Turns(Clock):
+        def times(self, trial, count, cold=True):
+            order.append(trial)
+            return [5.0 if trial == "a" else 1.0]
+
+    found = compare(Turns(), {"slow": [9.0, 9.0], "a": [1.1, 1.1], "b": [1.2, 1.2]})
+    assert list(found) == ["a", "b"] and order[:4] == ["a", "b", "a", "b"]
+    assert np.median(found["a"]) == 5.0 and np.median(found["b"]) == 1.0
+    assert compare(Turns(), {"a": [1.0], "b": [2.0]}) == {}
 
 
 @naiad.jit

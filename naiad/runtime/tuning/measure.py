@@ -6,14 +6,14 @@ and all configurations together have `TOTAL_MS` for what goes beyond.
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from naiad import knobs
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver, driver_for
 
-__all__ = ["QUANTILES", "Effort", "clock_for", "is_ours", "measure", "quantiles"]
+__all__ = ["QUANTILES", "Effort", "clock_for", "compare", "is_ours", "measure", "quantiles"]
 
 QUANTILES = (0.5, 0.2, 0.8)
 CLEARLY_SLOWER = 3.0
@@ -25,6 +25,8 @@ LEAST, MOST = 5, 1000
 """How many runs of a quick kernel are timed."""
 AT_MOST = 3.0
 """So many times the time that it has, a configuration takes for LEAST runs, putting arrays back included."""
+NEARLY, CONTENDERS, COMPARING_MS = 1.25, 5, 250.0
+"""Up to CONTENDERS configurations within so much of the best are compared for so long."""
 
 
 class Effort:
@@ -109,6 +111,23 @@ def measure(trial: Runs, clock: HostClock, effort: Effort, best: float) -> list[
     clock.times(trial, min(MOST, int(effort.warmup / whole)), cold=False)
     least = min(LEAST, int(AT_MOST * effort.rep / whole))
     return times + clock.times(trial, min(MOST, max(least, int(effort.rep / whole))))
+
+
+def compare(clock: HostClock, runs: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
+    """The trials that are nearly as quick as the best, with the times of more runs added.
+
+    They run in turns, so that what else the machine does at the time does not choose between them.
+    """
+    ordered = sorted(runs, key=lambda trial: min(runs[trial]))
+    near = [trial for trial in ordered[:CONTENDERS] if min(runs[trial]) <= NEARLY * min(runs[ordered[0]])]
+    if len(near) < 2 or sum(min(runs[trial]) for trial in near) > COMPARING_MS:
+        return {}
+    found = {trial: list(runs[trial]) for trial in near}
+    end = time.perf_counter() + COMPARING_MS / 1e3
+    while time.perf_counter() < end:
+        for trial in near:
+            found[trial] += clock.times(trial, 1)
+    return found
 
 
 def quantiles(times: list[float]) -> list[float]:

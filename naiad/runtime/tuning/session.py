@@ -10,7 +10,7 @@ from naiad.runtime.heuristic import Heuristics
 from naiad.runtime.jit import JITFunction
 from naiad.runtime.tuning.ahead import compile_ahead
 from naiad.runtime.tuning.legality import refusal
-from naiad.runtime.tuning.measure import QUANTILES, Effort, HostClock, clock_for, is_ours, measure, quantiles
+from naiad.runtime.tuning.measure import QUANTILES, Effort, HostClock, clock_for, compare, is_ours, measure, quantiles
 from naiad.runtime.tuning.report import Progress, reason_of
 from naiad.runtime.tuning.snapshot import Snapshot
 from naiad.runtime.tuning.timings import Timings, median
@@ -32,6 +32,8 @@ class Session:
         self.died: dict[Config, CompilerDied] = {}
         self.best = math.inf
         self.measured = 0
+        self.runs: dict[Trial, list[float]] = {}
+        """The times of runs that `measure` made, where it did."""
         self._clock: HostClock | None = None
         function = tuner._function()
         compiled = isinstance(function, JITFunction) and type(function).run is JITFunction.run
@@ -56,10 +58,13 @@ class Session:
                 groups.setdefault(self.code_of(config), []).append(config)
         known = [group[0] for group in groups.values() if self.is_known(group[0])]
         self.died = compile_ahead([self.trial(config) for config in known], self.progress)
+        measured: dict[Config, Any] = {}
         for n, group in enumerate(groups.values()):
             self.progress("timing", n, len(groups), len(self.errors))
-            times = self.tuner._bench(*self.args, config=group[0], **self.meta)
-            found.update(dict.fromkeys(group, times))
+            measured[group[0]] = self.tuner._bench(*self.args, config=group[0], **self.meta)
+        measured.update(self.refined())
+        for group in groups.values():
+            found.update(dict.fromkeys(group, measured[group[0]]))
             if group[0] in self.reasons:
                 self.reasons.update(dict.fromkeys(group, self.reasons[group[0]]))
         self.measured = len(groups)
@@ -124,8 +129,18 @@ class Session:
         bench = self.tuner.do_bench
         if is_ours(bench):
             self._clock = self._clock or clock_for(trial.target)
-            times: Any = quantiles(measure(trial, self._clock, self.effort, self.best))
+            self.runs[trial] = runs = measure(trial, self._clock, self.effort, self.best)
+            times: Any = quantiles(runs)
         else:
             times = bench(trial, quantiles=QUANTILES)
         self.best = min(self.best, median(times))
         return times
+
+    def refined(self) -> dict[Config, list[float]]:
+        """The times of those that are nearly the best, after more runs; none with a benchmark of the user's."""
+        if self._clock is None:
+            return {}
+        try:
+            return {trial.config: quantiles(runs) for trial, runs in compare(self._clock, self.runs).items()}
+        finally:
+            self.snapshot.restore()
