@@ -29,6 +29,7 @@ from naiad.environment import (
     env_str,
     getenv,
 )
+from naiad.ignored import NO_AMD, NO_HEADERS, NO_MIR, NO_PROFILER, NO_SANITIZER, ignored_knobs
 
 __all__ = ["CompileTimes", "Env", "HookChain", "NvidiaTool", "base_knobs", "env_base", "env_opt_bool", "getenv"]
 
@@ -40,8 +41,8 @@ class build_knobs(base_knobs):
     """Native code around kernels."""
 
     cc = env_opt_str("CC", None, "C compiler for what needs one (naiad's kernels and launchers do not)")
-    cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH", None, "folder of the CUDA C runtime's headers")
-    cudart_path = env_opt_str("TRITON_CUDART_PATH", None, "folder of the CUDA runtime")
+    cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH", None, "folder of the CUDA C runtime's headers", unused=NO_HEADERS)
+    cudart_path = env_opt_str("TRITON_CUDART_PATH", None, "folder of the CUDA runtime", unused=NO_HEADERS)
     impl: Callable[..., str] | None = None
 
     @property
@@ -81,16 +82,23 @@ class compilation_knobs(base_knobs):
     override = env_bool("TRITON_KERNEL_OVERRIDE", False, "replace a stage by a file of the override folder")
     dump_ir = env_bool("TRITON_KERNEL_DUMP", False, "write every stage of every kernel into the dump folder")
     dump_ir_extract_di_local_variables = env_bool(
-        "LLVM_EXTRACT_DI_LOCAL_VARIABLES", False, "variables in debug info", True
+        "LLVM_EXTRACT_DI_LOCAL_VARIABLES", False, "variables in debug info", unused="naiad's debug information is lines"
     )
     store_binary_only = env_bool("TRITON_STORE_BINARY_ONLY", False, "keep only the last stage in the cache")
     always_compile = env_bool("TRITON_ALWAYS_COMPILE", False, "compile even where the cache has the kernel")
-    use_ir_loc = env_opt_str("USE_IR_LOC", None, "stage whose text gives the line numbers (ttir, ttgir)", True)
-    enable_asan = env_bool("TRITON_ENABLE_ASAN", False, "address sanitizer (AMD)", True)
+    use_ir_loc = env_opt_str(
+        "USE_IR_LOC",
+        None,
+        "stage whose text gives the line numbers",
+        unused="line numbers are those of the Python source",
+    )
+    enable_asan = env_bool("TRITON_ENABLE_ASAN", False, "address sanitizer (AMD)", unused=NO_SANITIZER)
     disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO", False, "no line numbers in the code", True)
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING", False, "compiler frames in tracebacks")
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", False, "kernels read any global", True)
-    instrumentation_mode = env_cached(env_str("TRITON_INSTRUMENTATION_MODE", "", "instrumentation (none yet)", True))
+    instrumentation_mode = env_cached(
+        env_str("TRITON_INSTRUMENTATION_MODE", "", "passes that instrument kernels", unused=NO_SANITIZER)
+    )
     listener: Callable[..., None] | None = None
 
 
@@ -136,38 +144,71 @@ class nvidia_knobs(base_knobs):
     dump_nvptx = env_bool("NVPTX_ENABLE_DUMP", False, "print the PTX of each kernel")
     disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT", False, "ptxas without optimisation", True)
     ptxas_options = env_opt_str("PTXAS_OPTIONS", None, "more options for ptxas", True)
-    mock_ptx_version = env_opt_str("TRITON_MOCK_PTX_VERSION", None, "write PTX as if ptxas had this version", True)
+    mock_ptx_version = env_opt_str(
+        "TRITON_MOCK_PTX_VERSION", None, "write PTX as for this CUDA release",
+        unused="the version of the PTX follows from the architecture, whatever ptxas there is",
+    )  # fmt: skip
     dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG", False, "print what ptxas says")
     libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH", None, "libdevice bitcode", True)
-    libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH", None, "folder of libcuda.so.1")
+    libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH", None, "folder of libcuda.so.1 (or its path)")
+    disable_mma_v3 = env_bool("DISABLE_MMA_V3", False, "no wgmma: products on sm_90 as on sm_89", True)
 
 
 class amd_knobs(base_knobs):
     """AMD's tools."""
 
-    use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True, "buffer loads and stores", True)
-    use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True, "buffer atomics (needs buffer operations)", True)
-    buffer_ops_analyze_small_tensor_range = env_bool("AMDGCN_ANALYZE_SMALL_TENSOR_RANGE", False, "32-bit ranges", True)
-    dump_amdgcn = env_bool("AMDGCN_ENABLE_DUMP", False, "print the assembly of each kernel")
-    libhip_path = env_opt_str("TRITON_LIBHIP_PATH", None, "path of libamdhip64.so")
-    use_block_pingpong = env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG", None, "ping-pong schedule of loops", True)
-    use_in_thread_transpose = env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", None, "transpose in registers", True)
-    use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY", False, "asynchronous copies to LDS", True)
-    scalarize_packed_fops = env_bool("AMDGCN_SCALARIZE_PACKED_FOPS", False, "no packed float operations", True)
+    use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True, "buffer loads and stores", unused=NO_AMD)
+    use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True, "buffer atomics", unused=NO_AMD)
+    buffer_ops_analyze_small_tensor_range = env_bool(
+        "AMDGCN_ANALYZE_SMALL_TENSOR_RANGE", False, "32-bit ranges", unused=NO_AMD
+    )
+    dump_amdgcn = env_bool("AMDGCN_ENABLE_DUMP", False, "print the assembly of each kernel", unused=NO_AMD)
+    libhip_path = env_opt_str("TRITON_LIBHIP_PATH", None, "path of libamdhip64.so", unused=NO_AMD)
+    use_block_pingpong = env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG", None, "ping-pong schedules", unused=NO_AMD)
+    use_in_thread_transpose = env_opt_bool(
+        "TRITON_HIP_USE_IN_THREAD_TRANSPOSE", None, "transpose in registers", unused=NO_AMD
+    )
+    use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY", False, "asynchronous copies to LDS", unused=NO_AMD)
+    scalarize_packed_fops = env_bool("AMDGCN_SCALARIZE_PACKED_FOPS", False, "no packed operations", unused=NO_AMD)
+    dump_mir = env_opt_str("TRITON_DUMP_MIR", None, "folder for LLVM's machine IR", unused=NO_MIR)
+    swap_mir = env_opt_str("TRITON_SWAP_MIR", None, "folder of machine IR to take instead", unused=NO_MIR)
+    swap_mir_enable_misched = env_bool("TRITON_SWAP_MIR_ENABLE_MISCHED", False, "schedule that", unused=NO_MIR)
 
 
 class proton_knobs(base_knobs):
     """The profiler (not part of naiad; the names answer)."""
 
-    disable = env_bool("TRITON_PROTON_DISABLE", False, "no profiling")
-    cupti_lib_dir = env_opt_str("TRITON_CUPTI_LIB_PATH", None, "folder of libcupti")
-    enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True, "NVTX ranges")
+    disable = env_bool("TRITON_PROTON_DISABLE", False, "no profiling", unused=NO_PROFILER)
+    cupti_lib_dir = env_opt_str("TRITON_CUPTI_LIB_PATH", None, "folder of libcupti", unused=NO_PROFILER)
+    cupti_lib_blackwell_dir = env_opt_str(
+        "TRITON_CUPTI_LIB_BLACKWELL_PATH", None, "the same for sm_100", unused=NO_PROFILER
+    )
+    profile_buffer_size = env_int("TRITON_PROFILE_BUFFER_SIZE", 2**26, "bytes of a buffer", unused=NO_PROFILER)
+    profile_metric_buffer_size = env_int(
+        "TRITON_PROFILE_METRIC_BUFFER_SIZE", 2**26, "bytes of a buffer for metrics", unused=NO_PROFILER
+    )
+    enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True, "NVTX ranges", unused=NO_PROFILER)
+    enable_hw_trace = env_bool("TRITON_ENABLE_HW_TRACE", False, "traces by the hardware", unused=NO_PROFILER)
+
+
+class passes_knobs(base_knobs):
+    """The passes from ttir on, and LLVM's (Triton reads these variables outside of its knobs)."""
+
+    dump = env_str("MLIR_ENABLE_DUMP", "", "print the IR before each pass: 1, or the name of the only kernel meant")
+    dump_path = env_opt_str("MLIR_DUMP_PATH", None, "file to which MLIR_ENABLE_DUMP appends; without it stderr")
+    timing = env_bool("MLIR_ENABLE_TIMING", False, "print the time of each pass on stderr")
+    reproducer_path = env_opt_str("TRITON_REPRODUCER_PATH", None, "file for the IR on which a pass fails")
+    dump_llvm = env_bool("LLVM_IR_ENABLE_DUMP", False, "print the LLVM text of each kernel on stderr")
+    disable_llvm = env_bool("DISABLE_LLVM_OPT", False, "no passes of LLVM before its code generator", True)
+    pipeline = env_str("NAIAD_PIPELINE", "", "functions that change pipelines: package.module:function, ...", True)
 
 
 class naiad_knobs(base_knobs):
     """What only naiad has."""
 
     num_threads = env_int("NAIAD_NUM_THREADS", 0, "threads that a launch on the CPU uses; 0: all cores")
+    default_backend = env_opt_str("TRITON_DEFAULT_BACKEND", None, "backend that is active: cpu, nvidia, ...")
+    cpu_backend = env_bool("TRITON_CPU_BACKEND", False, "triton-cpu's way to say TRITON_DEFAULT_BACKEND=cpu")
     native_launch = env_bool("NAIAD_NATIVE_LAUNCH", True, "launch through compiled launchers; 0: through Python only")
     debug = env_str("NAIAD_DEBUG", "", "words, with commas: recompile (say what caused a compilation)")
     cache_size = env_size(
@@ -185,6 +226,7 @@ class naiad_knobs(base_knobs):
 build, redis, cache, compilation = build_knobs(), redis_knobs(), cache_knobs(), compilation_knobs()
 autotuning, runtime, language = autotuning_knobs(), runtime_knobs(), language_knobs()
 nvidia, amd, proton, naiad = nvidia_knobs(), amd_knobs(), proton_knobs(), naiad_knobs()
+passes, ignored = passes_knobs(), ignored_knobs()
 
 
 def groups() -> dict[str, base_knobs]:
@@ -198,6 +240,14 @@ def refresh_knobs() -> None:
         for name, knob in group.knob_descriptors.items():
             if isinstance(knob, env_cached):
                 group.__dict__[name] = knob.of.get()
+    warn_of_ignored()
+
+
+def warn_of_ignored() -> None:
+    """Says, once for each, which variables are set that have no effect."""
+    for knob in _UNUSED:
+        if knob.is_set():
+            knob.warn()
 
 
 class _Knobs(ModuleType):
@@ -212,10 +262,16 @@ sys.modules[__name__].__class__ = _Knobs
 
 
 def cache_invalidating_values() -> dict[str, str]:
-    """The variables that compiled code depends on, where they differ from their default."""
+    """The variables that compiled code depends on, where they differ from their default. Each compilation asks."""
     found = {}
-    for group in groups().values():
-        for name, knob in group.knob_descriptors.items():
-            if knob.invalidates and (value := getattr(group, name)) != knob.fallback():
-                found[knob.key] = str(value)
+    for name, field, knob in _INVALIDATING:
+        group = globals()[name]
+        if (field in vars(group) or knob.is_set()) and (value := getattr(group, field)) != knob.fallback():
+            found[knob.key] = str(value)
     return found
+
+
+_KNOBS = [(name, field, knob) for name, group in groups().items() for field, knob in group.knob_descriptors.items()]
+_INVALIDATING = [row for row in _KNOBS if row[2].invalidates]
+_UNUSED = [knob for _, _, knob in _KNOBS if knob.unused]
+warn_of_ignored()

@@ -53,6 +53,11 @@ class BaseBackend(ABC):
     def supports_target(target: GPUTarget) -> bool:
         """Whether this backend compiles for `target`."""
 
+    @staticmethod
+    def arch_named(text: str) -> int | str | None:
+        """The architecture that TRITON_OVERRIDE_ARCH means here; None where it is not one of this backend's."""
+        return None
+
     @abstractmethod
     def hash(self) -> str:
         """Text that differs where the same source and options give other code: the chip's features, tools' versions."""

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from naiad import knobs
 from naiad.errors import OutOfResources
 
 if TYPE_CHECKING:
@@ -108,6 +109,9 @@ class DriverConfig:
         if self._default is None:
             from naiad.backends import backends
 
+            if name := knobs.naiad.default_backend or ("cpu" if knobs.naiad.cpu_backend else None):
+                self._default = _named_driver(name)
+                return self._default
             found = next((backend.driver for backend in backends.values() if backend.is_active()), None)
             if found is None:
                 raise RuntimeError("0 active drivers ([]). There should only be one.")
@@ -130,6 +134,17 @@ class DriverConfig:
     def forget(self) -> None:
         """The devices are looked for again when one is asked for."""
         self._default = self._active = None
+
+
+def _named_driver(name: str) -> Any:
+    """The driver that TRITON_DEFAULT_BACKEND asks for."""
+    from naiad.backends import backends
+
+    if name not in backends:
+        raise RuntimeError(f"TRITON_DEFAULT_BACKEND={name}: no backend has that name; there are {', '.join(backends)}")
+    if not backends[name].is_active():
+        raise RuntimeError(f"TRITON_DEFAULT_BACKEND={name}: this machine has no device for it")
+    return backends[name].driver()
 
 
 driver = DriverConfig()

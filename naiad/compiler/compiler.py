@@ -9,8 +9,10 @@ import gc
 import io
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from naiad import knobs
@@ -44,6 +46,8 @@ def compile(
     if not isinstance(target, GPUTarget):
         raise TypeError(f"target must be a GPUTarget, not {target!r}")
     backend = find(target)
+    if (arch := knobs.runtime.override_arch) and (named := backend.arch_named(arch)) is not None:
+        backend = find(replace(target, arch=named))
     if isinstance(src, str | os.PathLike):
         src = IRSource(str(src))
     parsed = backend.parse_options({**(options or {}), **src.parse_options()})
@@ -167,6 +171,8 @@ class _Compilation:
         return self.backend.parse(name, _read(path))
 
     def _dump(self, name: str, module: Any) -> None:
+        if name == "llir" and knobs.passes.dump_llvm:
+            sys.stderr.write(f"; LLVM text of {self.src.name}\n{text_of_module(module)}\n")
         if not knobs.compilation.dump_ir:
             return
         folder = os.path.join(knobs.cache.dump_dir, base32(self.src.hash()))

@@ -1,6 +1,7 @@
 """The cache's key of a compilation, and the same in words for `naiad cache why`."""
 
 import hashlib
+import sys
 from typing import Any
 
 from naiad import knobs
@@ -22,6 +23,8 @@ def get_cache_key(
         parts.append(repr(hook()))
     if path := getattr(options, "ir_override", None):
         parts.append(_content(path))
+    if hooks := _pipeline_hooks():
+        parts.append(hooks)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -38,8 +41,16 @@ def described_key(src: ASTSource | IRSource, backend: BaseBackend, options: Any)
         "toolchain": f"{backend.hash()} {now.libraries}",
         "naiad": now.naiad,
         "stages hook": repr(hook()) if hook else "",
+        "pipeline hooks": _pipeline_hooks(),
         "override": _content(path) if path else "",
     }
+
+
+def _pipeline_hooks() -> str:
+    """The names of this process's hooks of pipelines. (What NAIAD_PIPELINE names is among the variables.)"""
+    pipeline = sys.modules.get("naiad.passes.pipeline")  # without an import: who has hooks has imported it
+    said = pipeline.fingerprint() if pipeline else ""
+    return "" if said == knobs.passes.pipeline else str(said)
 
 
 def _content(path: str) -> str:

@@ -12,16 +12,18 @@ key.
 """
 
 import importlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+
+from naiad import knobs
+from naiad.passes.watch import watched
 
 __all__ = ["Observer", "Order", "Pipeline", "customized", "fingerprint"]
 
@@ -90,16 +92,18 @@ class Pipeline:
         """Runs the passes on `module`, in place, after the process's hooks have had their say; gives the module."""
         pipeline = _customize(self)
         context = ctx or Context()
+        watch = watched(self.name, module)
         for p in pipeline.passes:
             start = time.perf_counter()
-            p.apply(context, module)
+            with watch(p) if watch else nullcontext():
+                p.apply(context, module)
             if observer is not None:
                 observer(p, module, time.perf_counter() - start)
         return module
 
 
 def _customize(pipeline: Pipeline) -> Pipeline:
-    for hook in (*_hooks, *_environment(os.environ.get("NAIAD_PIPELINE", ""))):
+    for hook in (*_hooks, *_environment(knobs.passes.pipeline)):
         pipeline = hook(pipeline)
     return pipeline
 
@@ -132,4 +136,4 @@ def fingerprint() -> str:
     A kernel compiled under one must not be taken from the cache under another.
     """
     names = [f"{h.__module__}:{h.__qualname__}" for h in _hooks]
-    return ",".join([*names, os.environ.get("NAIAD_PIPELINE", "")])
+    return ",".join(filter(None, [*names, knobs.passes.pipeline]))

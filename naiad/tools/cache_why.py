@@ -15,7 +15,8 @@ PARTS = {
     "globals": "globals that it reads", "signature": "types of the arguments", "constants": "constants",
     "attributes": "what is known of the arguments (divisibility)", "options": "options of the launch",
     "environment": "environment variables", "target": "target", "toolchain": "the CPU's features, LLVM, other tools",
-    "naiad": "naiad itself", "stages hook": "the stages hook", "override": "ir_override",
+    "naiad": "naiad itself", "stages hook": "the stages hook", "pipeline hooks": "hooks of pipelines",
+    "override": "ir_override",
 }  # fmt: skip
 """Part of a key to what it is."""
 

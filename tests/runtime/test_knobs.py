@@ -1,10 +1,17 @@
 """knobs: reading and writing the environment, scopes, and that the table is complete and typed."""
 
 import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 
 import pytest
 
-from naiad import knobs
+from naiad import environment, knobs
+
+ROOT = str(Path(__file__).parent.parent.parent)
 
 
 @pytest.fixture
@@ -127,3 +134,49 @@ def test_hooks_run_in_order_and_once():
     chain.add(lambda: calls.append(2))
     chain()
     assert calls == [2, 1] and chain
+
+
+def test_variables_without_effect_are_said_once(monkeypatch):
+    monkeypatch.setattr(environment, "_said", set())
+    monkeypatch.setenv("MLIR_ENABLE_DIAGNOSTICS", "remarks")
+    monkeypatch.setenv("TRITON_HIP_USE_ASYNC_COPY", "1")
+    with pytest.warns(RuntimeWarning, match="has no effect") as said:
+        knobs.refresh_knobs()
+    texts = " ".join(str(warning.message) for warning in said)
+    assert len(said) == 2 and "MLIR_ENABLE_DIAGNOSTICS" in texts and "TRITON_HIP_USE_ASYNC_COPY" in texts
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        knobs.refresh_knobs()
+    with knobs.amd.scope(), pytest.warns(RuntimeWarning, match="AMDGCN_USE_BUFFER_OPS has no effect: naiad"):
+        knobs.amd.use_buffer_ops = False
+
+
+def test_a_variable_without_effect_is_said_at_import():
+    command = [sys.executable, "-c", "import naiad"]
+    variables = {**os.environ, "PYTHONPATH": ROOT, "TRITON_ENABLE_LLVM_DEBUG": "1", "TRITON_CACHE_DIR": "/tmp"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+    assert done.stderr.count("TRITON_ENABLE_LLVM_DEBUG has no effect") == 1
+    variables.pop("TRITON_ENABLE_LLVM_DEBUG")
+    assert not subprocess.run(command, capture_output=True, text=True, check=True, env=variables).stderr
+
+
+def test_every_variable_is_read_somewhere():
+    """In the package beside the table, by `group.field`, or by its name where a child process or C reads it."""
+    files = [path for path in (Path(ROOT) / "naiad").rglob("*.py") if path.name not in ("knobs.py", "environment.py")]
+    texts = "\n".join(path.read_text() for path in files)
+    others = {"cache.home_dir": "the other folders follow it", "naiad.as_triton": "sitecustomize reads it"}
+    for name, group in knobs.groups().items():
+        for field, knob in group.knob_descriptors.items():
+            where = f"{name}.{field}"
+            if not knob.unused and where not in others:
+                read = rf"\b(knobs\.{name}|settings)\.{field}\b|\"{knob.key}\""
+                assert re.search(read, texts), f"nobody reads {where} ({knob.key})"
+
+
+def test_the_table_has_the_variables_of_the_peer():
+    peer = pytest.importorskip("triton.knobs")
+    found = {name: group for name, group in vars(peer).items() if isinstance(group, peer.base_knobs)}
+    ours = knobs.groups()
+    for name, group in found.items():
+        for field, knob in group.knob_descriptors.items():
+            assert ours[name].knob_descriptors[field].key == knob.key, f"{name}.{field}"

@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
+from naiad import knobs
 from naiad.backends.base import BaseBackend, GPUTarget, Language, Stage
-from naiad.backends.cpu.host import HostCPU, host, profile
+from naiad.backends.cpu.host import PROFILES, HostCPU, host, profile
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,7 @@ class CPUBackend(BaseBackend):
     binary_ext: ClassVar[str] = "obj"
     sources: ClassVar[tuple[str, ...]] = (
         "language/**", "ir/**", "analysis/**", "passes/", "passes/common/**", "passes/ttir/**",
-        "lowering/emitter.py", "lowering/locations.py", "lowering/rules.py", "backends/", "backends/cpu/**",
-        "backends/launch/floats.py", "compiler/**", "rounding.py", "errors.py",
+        "lowering/", "backends/", "backends/cpu/**", "backends/launch/", "compiler/**", "rounding.py", "errors.py",
     )  # fmt: skip
     idle_options: ClassVar[frozenset[str]] = frozenset(
         ("num_warps", "num_ctas", "num_stages", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
@@ -55,6 +55,10 @@ class CPUBackend(BaseBackend):
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
         return target.backend == "cpu"
+
+    @staticmethod
+    def arch_named(text: str) -> str | None:
+        return text if text in PROFILES else None
 
     @cached_property
     def machine(self) -> HostCPU:
@@ -75,6 +79,7 @@ class CPUBackend(BaseBackend):
         given = {name: value for name, value in options.items() if name in known and value is not None}
         if isinstance(libs := given.get("extern_libs"), dict):
             given["extern_libs"] = tuple(libs.items())
+        given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
         if given.get("debug"):
             given.setdefault("sanitize_overflow", True)
         return CPUOptions(**given)
@@ -111,17 +116,17 @@ class CPUBackend(BaseBackend):
         return lower(module, self._cpu_target())
 
     def make_obj(self, text: str, metadata: dict[str, Any]) -> bytes:
-        from naiad.backends.cpu.toolchain import Machine, object_code
+        from naiad.backends.cpu.toolchain import PASSES, Machine, object_code
 
-        return object_code(text, Machine.of(self.machine))
+        return object_code(text, Machine.of(self.machine), () if knobs.passes.disable_llvm else PASSES)
 
     def derive(self, name: str, asm: Mapping[str, Any], metadata: Any) -> str | bytes | None:
         """`asm`: the assembly text, made when it is asked for."""
         if name != "asm":
             return None
-        from naiad.backends.cpu.toolchain import Machine, assembly
+        from naiad.backends.cpu.toolchain import PASSES, Machine, assembly
 
-        return assembly(asm["llir"], Machine.of(self.machine))
+        return assembly(asm["llir"], Machine.of(self.machine), () if knobs.passes.disable_llvm else PASSES)
 
     def _cpu_target(self) -> Any:
         from naiad.backends.cpu.target import CpuTarget

@@ -1,9 +1,11 @@
 """The NVIDIA backend: ttir -> ttgir -> LLVM text -> PTX -> cubin. Needs no GPU, and ptxas for the last stage only."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from naiad import knobs
 from naiad.backends.base import SOURCES, BaseBackend, GPUTarget, Language, Stage
 
 __all__ = ["NvidiaBackend", "NvidiaOptions"]
@@ -64,6 +66,11 @@ class NvidiaBackend(BaseBackend):
     def supports_target(target: GPUTarget) -> bool:
         return target.backend == "cuda"
 
+    @staticmethod
+    def arch_named(text: str) -> int | None:
+        found = re.fullmatch(r"(?:sm_?)?(\d+)a?", text)
+        return int(found.group(1)) if found else None
+
     def hash(self) -> str:
         from naiad.backends.nvidia.tools import find_ptxas, ptxas_version
 
@@ -74,6 +81,7 @@ class NvidiaBackend(BaseBackend):
         known = {f.name for f in fields(NvidiaOptions)}
         given = {name: value for name, value in options.items() if name in known and value is not None}
         given.setdefault("arch", f"sm{self.target.arch}")
+        given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
         if int(self.target.arch) == 90:  # its wgmma sums 8-bit floats in fewer bits than f32 has
             given.setdefault("max_num_imprecise_acc_default", 2**30)
         if int(self.target.arch) >= 90:
@@ -133,15 +141,21 @@ class NvidiaBackend(BaseBackend):
     def make_ptx(self, text: str, metadata: dict[str, Any]) -> str:
         from naiad.backends.nvidia.toolchain import ptx_text
 
-        return ptx_text(text, self.gpu)
+        ptx = ptx_text(text, self.gpu)
+        if knobs.nvidia.dump_nvptx:
+            print(f"// PTX of {metadata.get('name', 'the kernel')}\n{ptx}")
+        return ptx
 
     def make_cubin(self, ptx: str, metadata: dict[str, Any]) -> bytes:
         """Assembled by ptxas; without it, the PTX itself, which the driver compiles when it is loaded."""
-        from naiad.backends.nvidia.tools import assemble, find_ptxas
+        from naiad.backends.nvidia.tools import assemble, find_ptxas, ptxas_options
 
         if find_ptxas(self.gpu.arch) is None:
             return ptx.encode() + b"\0"
-        return assemble(ptx, self.gpu)[0]
+        cubin, said = assemble(ptx, self.gpu, ptxas_options())
+        if knobs.nvidia.dump_ptxas_log:
+            print(said)
+        return cubin
 
     def derive(self, name: str, asm: Mapping[str, Any], metadata: Any) -> str | bytes | None:
         """`sass`: the machine code as text, by nvdisasm."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from naiad import knobs
 from naiad.backends.nvidia import mma
 from naiad.backends.nvidia.functions import UNARY
 from naiad.backends.nvidia.inline import asm
@@ -50,7 +51,7 @@ class Nvidia:
 
     @property
     def has_wgmma(self) -> bool:
-        return self.arch == 90
+        return self.arch == 90 and not knobs.nvidia.disable_mma_v3
 
     @property
     def has_fp8_mma(self) -> bool:

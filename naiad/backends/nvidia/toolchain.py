@@ -4,6 +4,7 @@ import functools
 
 import llvmlite.binding as llvm
 
+from naiad import knobs
 from naiad.backends.nvidia.target import Nvidia
 from naiad.backends.nvidia.tools import ToolMissing, find_libdevice
 
@@ -28,7 +29,8 @@ def ptx_text(text: str, target: Nvidia) -> str:
     if "@__nv_" in text:
         link_device_library(module, generator)
     module.verify()
-    optimize(module, generator)
+    if not knobs.passes.disable_llvm:
+        optimize(module, generator)
     return generator.emit_assembly(module)
 
 

@@ -5,6 +5,7 @@ import functools
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,7 +17,7 @@ from naiad.errors import PTXASError
 if TYPE_CHECKING:
     from naiad.backends.nvidia.target import Nvidia
 
-__all__ = ["ToolMissing", "assemble", "disassemble", "find_libdevice", "find_ptxas", "ptxas_version"]
+__all__ = ["ToolMissing", "assemble", "disassemble", "find_libdevice", "find_ptxas", "ptxas_options", "ptxas_version"]
 
 
 class ToolMissing(RuntimeError):
@@ -47,7 +48,7 @@ def _find(is_blackwell: bool, *environment: str | None) -> str | None:
 
 def find_libdevice() -> str | None:
     """The path of libdevice.10.bc: TRITON_LIBDEVICE_PATH, NVIDIA's wheels, the CUDA toolkit; None if there is none."""
-    given = os.environ.get("TRITON_LIBDEVICE_PATH")
+    given = knobs.nvidia.libdevice_path
     return given if given and os.path.exists(given) else _installed_libdevice()
 
 
@@ -84,6 +85,12 @@ def assemble(ptx: str, target: "Nvidia", options: tuple[str, ...] = ()) -> tuple
         if done.returncode:
             raise PTXASError(refusal(done.stderr + done.stdout, path, ptx))
         return Path(out).read_bytes(), done.stderr + done.stdout
+
+
+def ptxas_options() -> tuple[str, ...]:
+    """What PTXAS_OPTIONS and DISABLE_PTXAS_OPT add to the command."""
+    unoptimised = ("--opt-level", "0") if knobs.nvidia.disable_ptxas_opt else ()
+    return (*unoptimised, *shlex.split(knobs.nvidia.ptxas_options or ""))
 
 
 def refusal(message: str, path: str, ptx: str) -> str:
