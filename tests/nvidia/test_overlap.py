@@ -8,6 +8,11 @@ import pytest
 
 import naiad as triton
 import naiad.language as tl
+from naiad.backends.base import GPUTarget
+from naiad.backends.nvidia.target import target_of
+from naiad.backends.nvidia.tools import assemble, find_ptxas
+from naiad.compiler.compiler import ASTSource
+from naiad.compiler.compiler import compile as compile_kernel
 
 from .harness import compiled, run
 from .kernels import attention
@@ -49,3 +54,28 @@ def test_sums_of_8_bit_products_are_added_up_outside(most: int) -> None:
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-5, atol=1e-4)
     made = compiled(one_product, dict(a_ptr=a, b_ptr=b, c_ptr=c), dict(M=64, N=64, K=128, MOST=most), 90)
     assert made.asm["ptx"].count("add.f32") == 64 * 64 // 128 * (128 // most)
+
+
+@triton.jit
+def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PROGRAMS: tl.constexpr):
+    across = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, PROGRAMS):
+        m, n = tile // across * BM, tile % across * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            acc = tl.dot(a.load([m, k]), b.load([n, k]).T, acc)
+        c.store([m, n], acc.to(tl.float16))
+
+
+def test_what_the_end_of_a_turn_needs_does_not_wait_in_registers() -> None:
+    kinds = {"a": "128, 64", "b": "256, 64", "c": "128, 256"}
+    signature = {n: f"tensordesc<fp16[{s}]>" for n, s in kinds.items()} | dict.fromkeys("MNK", "i32")
+    constants = {"BM": 128, "BN": 256, "BK": 64, "PROGRAMS": 132}
+    signature |= dict.fromkeys(constants, "constexpr")
+    whole = {(n,): [["tt.divisibility", 16]] for n in range(6)}
+    source = ASTSource(persistent, signature, constants, whole)
+    made = compile_kernel(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+    behind = made.asm["ttgir"].split("scf.for")[2].split("scf.yield", 1)[1]
+    assert re.search(r"arith\.muli .*tensor<128xi64", behind), "offsets of the product are made behind the loop over k"
+    if find_ptxas(90) is not None:
+        assert "0 bytes spill stores" in assemble(made.asm["ptx"], target_of(90))[1]

@@ -9,9 +9,9 @@ from naiad.passes.common.licm import HoistInvariants
 from naiad.passes.pipeline import Order, Pipeline
 from naiad.passes.ttgir.assign_layouts import AssignLayouts
 from naiad.passes.ttgir.dot_operands import DotOperands
-from naiad.passes.ttgir.hoist_loads import HoistLoads
 from naiad.passes.ttgir.pipeline_loops import PipelineLoops
 from naiad.passes.ttgir.remove_conversions import RemoveConversions
+from naiad.passes.ttgir.sink import Sink
 from naiad.passes.ttir.split_dots import SplitDots
 from naiad.passes.ttir.widen_small_floats import WidenSmallFloats
 
@@ -22,6 +22,7 @@ ORDER = (
     Order("tt-split-dots", "ttg-assign-layouts", "each product gets a layout of its own"),
     Order("ttg-assign-layouts", "ttg-remove-conversions", "there are no conversions before there are layouts"),
     Order("ttg-remove-conversions", "ttg-dot-operands", "joined conversions become one allocation"),
+    Order("ttg-pipeline-loops", "ttg-sink", "pipelining needs what it runs ahead of the loop before it"),
     Order("ttg-dot-operands", "ttg-pipeline-loops", "the buffers are laid out as the operands want them"),
 )
 
@@ -44,7 +45,7 @@ def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
             PipelineLoops(options.num_stages, gpu.shared_limit),
             CommonSubexpressions(),
             DeadCode(),
-            HoistLoads(),
+            Sink(),
         ),
         ORDER,
     )
