@@ -98,7 +98,9 @@ class _Compilation:
         metadata["stages"] = list(results)
         kept = {name: stage for name, stage in results.items() if self._is_kept(name, stage)}
         files = self.store.save(self.key, Entry(metadata, kept, self._parts())) if self.keeps else {}
-        texts = {name: Lazy(functools.partial(text_of_module, stage)) for name, stage in results.items()}
+        texts: dict[str, Any] = {
+            name: Lazy(functools.partial(text_of_module, stage)) for name, stage in results.items()
+        }
         texts |= {name: stage for name, stage in results.items() if isinstance(stage, str | bytes)}
         return CompiledKernel(self.src, metadata, texts, files)
 

@@ -192,7 +192,7 @@ def _usual_options(backend: str) -> dict[str, str]:
     from naiad.backends import find
     from naiad.backends.base import GPUTarget
 
-    arch = {"cuda": 90, "cpu": "host"}.get(backend, "")
+    arch: int | str = 90 if backend == "cuda" else "host" if backend == "cpu" else ""
     try:
         return {name: repr(value) for name, value in vars(find(GPUTarget(backend, arch, 32)).parse_options({})).items()}
     except (RuntimeError, ValueError, KeyError):
