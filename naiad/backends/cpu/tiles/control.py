@@ -1,11 +1,13 @@
 """Loops and branches. A tile that a loop carries has one buffer: written before it, updated at the end of each turn."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from naiad.backends.cpu.tiles.block import lower_block
+from naiad.backends.cpu.tiles.nest import plan_nest
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile
 from naiad.backends.cpu.tiles.store import store_tiles
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
@@ -100,16 +102,29 @@ def tiles_of(tiles: Tiles, values: Sequence[SSAValue]) -> list[Buffer]:
 def carry(tiles: Tiles, op: Operation, inits: Sequence[SSAValue]) -> list[Buffer]:
     """A buffer for each tile that the loop carries, holding its first value."""
     results = list(op.results) if op.name == "scf.for" else [None] * len(inits)
+    inner = innermost(tiles, op) if op.name == "scf.for" else {}
     buffers = []
     for init, result in zip(inits, results, strict=True):
         if not is_tile(init):
             continue
         buffer = tiles.in_place.get(result) if result is not None else None
-        buffer = buffer or tiles.buffer_for(init if result is None else result)
+        buffer = buffer or tiles.buffer_for(init if result is None else result, inner.get(shape(init.type), -1))
         if tiles.buffers.get(init) is not buffer:
             store_tiles(tiles, [init], [buffer])
         buffers.append(buffer)
     return buffers
+
+
+def innermost(tiles: Tiles, op: Operation) -> dict[tuple[int, ...], int]:
+    """By shape, the dimension along which the loop goes over the tiles that it carries: the one along which what they
+    are updated with is read. Products are row-major."""
+    yielded = op.regions[0].block.last_op
+    assert yielded is not None
+    groups: dict[tuple[int, ...], list[SSAValue]] = {}
+    for value in (v for v in yielded.operands if is_tile(v)):
+        groups.setdefault(shape(value.type), []).append(value)
+    return {sizes: plan_nest(tiles, sizes, *values).dim for sizes, values in groups.items()
+            if not any(isinstance(v.owner, Operation) and v.owner.name == "tt.dot" for v in values)}  # fmt: skip
 
 
 def claim(tiles: Tiles, arguments: Sequence[SSAValue], yielded: Operation, buffers: Sequence[Buffer]) -> None:
@@ -184,7 +199,7 @@ def assign(
             target = targets[argument]
             others = [v for a, v in group if not _is_chain(v, argument)]
             if others or any(_reads(tiles, v, argument) for v in later):
-                aside = tiles.new_buffer(target.sizes, target.type)
+                aside = replace(tiles.new_buffer(target.sizes, target.type), strides=target.strides)
                 written.append((argument, aside, target))
                 target = aside
             places.append(target)

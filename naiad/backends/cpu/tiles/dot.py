@@ -86,6 +86,7 @@ def accumulator(tiles: Tiles, op: Operation) -> Buffer:
         return tiles.in_place[result]
     held = tiles.buffers.get(c)
     is_made_here = isinstance(c.owner, Operation) and c.owner.parent is op.parent
-    if held is not None and held.type == element(result.type) and is_made_here and c.has_one_use():
+    fits = held is not None and held.is_row_major and held.type == element(result.type)
+    if held is not None and fits and is_made_here and c.has_one_use():
         return held
     return tiles.buffer_for(result)

@@ -23,9 +23,13 @@ def along(w: Writer, base: SSAValue) -> Affine:
     return sequence(w, base, i32)
 
 
-def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The distance of neighbours along each dimension, in elements."""
-    return tuple(prod(sizes[d + 1 :]) for d in range(len(sizes)))
+def row_major(sizes: Sequence[int], inner: int = -1) -> tuple[int, ...]:
+    """The distance of neighbours along each dimension, in elements. inner: the dimension whose neighbours are next to
+    each other, by default the last; the others keep their order."""
+    order = [*range(len(sizes))]
+    order.append(order.pop(inner)) if order else None
+    outer = {d: order[i + 1 :] for i, d in enumerate(order)}
+    return tuple(prod(sizes[e] for e in outer[d]) for d in range(len(sizes)))
 
 
 def linear(w: Writer, index: Index, strides: Sequence[int], count: int) -> Lanes:

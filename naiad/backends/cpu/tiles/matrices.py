@@ -104,7 +104,7 @@ def lying(tiles: Tiles, tile: SSAValue, type: Attribute) -> tuple[Place, SSAValu
     if element(tile.type) != type:
         return None
     if (buffer := tiles.buffers.get(tile)) is not None:
-        return in_buffer(tiles, buffer), None
+        return (in_buffer(tiles, buffer), None) if buffer.is_row_major else None
     load = tile.owner
     if not isinstance(load, Operation) or load.name != "tt.load":
         return None

@@ -58,8 +58,8 @@ def _accesses(tiles: Tiles, value: SSAValue, dims: tuple[int | None, ...], seen:
         return
     seen.add(value)
     if value in tiles.buffers:
-        last = len(dims) - 1
-        yield {d: 1 if i == last else None for i, d in enumerate(dims) if d is not None}
+        strides = tiles.buffers[value].strides
+        yield {d: 1 if s == 1 else None for d, s in zip(dims, strides, strict=True) if d is not None}
         return
     op = value.owner
     if not isinstance(op, Operation) or not is_virtual(op):

@@ -22,11 +22,17 @@ from naiad.lowering.mistakes import placed
 
 @dataclass(frozen=True)
 class Buffer:
-    """A tile in the arena, row-major. type: of an element; i1 is stored as a byte."""
+    """A tile in the arena. type: of an element; i1 is stored as a byte. strides: as `row_major` gives them."""
 
     ptr: SSAValue
     sizes: tuple[int, ...]
     type: Attribute
+    strides: tuple[int, ...]
+
+    @property
+    def is_row_major(self) -> bool:
+        """Not so where a loop goes over the tile along another dimension."""
+        return self.strides == row_major(self.sizes)
 
 
 Rule = Callable[["Tiles", Operation, int, Index, int], Lanes]
@@ -98,19 +104,20 @@ class Tiles:
 
     # ---- tiles in memory
 
-    def new_buffer(self, sizes: Sequence[int], type: Attribute, hint: str | None = None) -> Buffer:
+    def new_buffer(self, sizes: Sequence[int], type: Attribute, hint: str | None = None, inner: int = -1) -> Buffer:
+        """Memory for a tile whose elements are next to each other along `inner`."""
         stored = i8 if isinstance(type, IntegerType) and type.width.data == 1 else type
-        return Buffer(self.w.alloc(prod(sizes), stored, hint), tuple(sizes), type)
+        return Buffer(self.w.alloc(prod(sizes), stored, hint), tuple(sizes), type, row_major(sizes, inner))
 
-    def buffer_for(self, value: SSAValue) -> Buffer:
+    def buffer_for(self, value: SSAValue, inner: int = -1) -> Buffer:
         """Memory for a ttir value of tile type; its own buffer where a loop lets it be updated in place."""
         if (place := self.in_place.get(value)) is not None:
             return place
-        return self.new_buffer(shape(value.type), element(value.type), value.name_hint)
+        return self.new_buffer(shape(value.type), element(value.type), value.name_hint, inner)
 
     def address(self, buffer: Buffer, index: Index, count: int) -> Lanes:
         """The pointers at the index."""
-        offset = linear(self.w, index, row_major(buffer.sizes), count)
+        offset = linear(self.w, index, buffer.strides, count)
         ptr = buffer.ptr
         match offset:
             case Uniform(value):
