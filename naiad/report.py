@@ -94,7 +94,7 @@ class Measured:
     def table(self, bench: Benchmark, diff: bool) -> list[list[Any]]:
         """Rows: names first, then the sizes and a value of each line."""
         names = [f"{name} ({bench.ylabel})" if bench.ylabel else name for name in bench.line_names]
-        rows = [[*bench.x_names, *names]]
+        rows: list[list[Any]] = [[*bench.x_names, *names]]
         rows += [[*at, *(value[0] for value in values)] for at, values in zip(self.sizes, self.values, strict=True)]
         if diff and len(names) == 2:
             rows = [[*row, row[-1] - row[-2] if i else "Diff"] for i, row in enumerate(rows)]

@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from naiad import knobs
@@ -116,8 +116,6 @@ class JITCallable(Function):
 class KernelInterface:
     """What can be launched: `kernel[grid](...)`, by way of `run`."""
 
-    arg_names: Sequence[str]
-
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         raise NotImplementedError("run not implemented")
 
@@ -130,11 +128,12 @@ class KernelInterface:
 
     def bind(self, *args: Any, grid: Any, **keywords: Any) -> Callable[..., Any]:
         """A launcher for one grid that holds the keywords; see JITFunction.bind. Here it is as fast as others are."""
-        names = [name for name in self.arg_names if name not in keywords]
+        names = [name for name in getattr(self, "arg_names", ()) if name not in keywords]
 
         def launch(*given: Any, **more: Any) -> Any:
-            named = dict(zip(names, given, strict=len(given) > len(names)))
-            return self[grid](**{**keywords, **more}, **named)
+            if len(given) > len(names):
+                raise TypeError(f"the bound kernel takes ({', '.join(names)}), and {len(given)} arguments were given")
+            return self[grid](**{**keywords, **more}, **dict(zip(names, given, strict=False)))
 
         return launch
 

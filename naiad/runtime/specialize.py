@@ -176,7 +176,7 @@ def extra_of(function: Any, backend: Any) -> Extra | None:
     kind, own = type(backend), getattr(function, "specialize_extra", None)
     asked = getattr(backend, "get_arg_specialization", None)  # Triton 3.3 to 3.5
     names = ("get_int_specialization", "get_tensor_specialization")
-    if asked is None and any(getattr(kind, name) is not getattr(BaseBackend, name) for name in names):
+    if asked is None and any(getattr(kind, name, None) not in (None, getattr(BaseBackend, name)) for name in names):
 
         def asked(argument: Any, sort: str, *, align: bool) -> str:
             return getattr(backend, f"get_{sort}_specialization")(argument, align=align)

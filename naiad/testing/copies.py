@@ -205,7 +205,7 @@ def _bytes(array: Any, low: int, high: int) -> np.ndarray:
     if low == high:
         return np.zeros(0, np.uint8)
     if device_of(array)[0] == "cpu":
-        return np.frombuffer((ctypes.c_uint8 * (high - low)).from_address(low), np.uint8).copy()
+        return np.frombuffer(ctypes.string_at(low, high - low), np.uint8).copy()
     import torch
 
     storage = array.untyped_storage()

@@ -1,5 +1,6 @@
 """Where two arrays part: how many elements, which first, and how far, in units of the last place."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,7 @@ def parting(got: np.ndarray, want: np.ndarray, bound: Bound, dtype: np.dtype | N
     if close.all():
         return None
     text = f"allowed is |error| <= {atol:.3g} + {rtol:.3g} |value|"
-    return _parting(~close, got, want, lambda *pair: _in_ulps(*pair, dtype), text)
+    return _parting(~close, got, want, functools.partial(_in_ulps, dtype), text)
 
 
 def _parting(bad: np.ndarray, got: np.ndarray, want: np.ndarray, error: Any, bound: str) -> Parting:
@@ -84,7 +85,7 @@ def _by_difference(got: np.ndarray, want: np.ndarray, bad: np.ndarray) -> str:
     return f"the worst is {errors[worst]} off, at {_place(bad, worst)}"
 
 
-def _in_ulps(got: np.ndarray, want: np.ndarray, bad: np.ndarray, dtype: np.dtype) -> str:
+def _in_ulps(dtype: np.dtype, got: np.ndarray, want: np.ndarray, bad: np.ndarray) -> str:
     a, b = got.astype(np.float64), want.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         errors = np.abs(a - b)

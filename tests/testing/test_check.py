@@ -5,7 +5,7 @@ import pytest
 
 import naiad
 import naiad.language as tl
-from naiad.testing import CheckFailed, check
+from naiad.testing import CheckFailed, check, copies
 from naiad.tools.tensor_descriptor import TensorDescriptor
 
 BACKENDS = ("interpreter", "cpu")
@@ -199,6 +199,28 @@ def test_torch_tensors():
     _, text = failed(add, (x, y, out, 100), (2,), lambda x, y: x - y, outputs=["out"], BLOCK=64)
     assert "cpu against the reference: out: " in text
     assert not out.any()
+
+
+@naiad.jit
+def strided(x, out, n, STEP: tl.constexpr):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.load(x + i * STEP, mask=i < n, other=0), mask=i < n)
+
+
+def test_memory_that_is_elsewhere(monkeypatch):
+    """The way of a GPU: its copy lies apart and is fetched. It is the CPU's here."""
+    torch = pytest.importorskip("torch", reason="arrays of GPUs are torch's")
+    monkeypatch.setattr(copies, "_on_device", lambda memory, device: torch.from_numpy(memory.copy()))
+    backends = ("interpreter", "cuda")
+    x, out = np.arange(60, dtype="f2")[2:], torch.zeros(30)[1::2]
+    out_of_numpy = np.zeros(16, "f4")
+    for given in (x, torch.from_numpy(x), torch.from_numpy(x).to(torch.bfloat16)):
+        for result in (out_of_numpy, torch.zeros(17)[1:]):
+            found = check(strided, (given, result, 15), (1,), backends=backends, STEP=3)
+            assert found.backends == backends and found.outputs == ("out",)
+    want = {"out": x.astype("f8")[:45:3][:15]}
+    with pytest.raises(CheckFailed, match="cuda: wrote 28 bytes between the elements of out"):
+        check(strided, (x, out, 15), (1,), lambda: want, backends=backends, STEP=3)
 
 
 def test_special_values():

@@ -115,13 +115,12 @@ def retire(launcher: Callable[..., Any]) -> None:
 def redirect(launcher: Callable[..., Any], fallback: Callable[..., Any]) -> None:
     """Gives a launcher another fallback, which lives as long as the launcher."""
     owner: Any = launcher.__module__
-    before, owner.fallback = owner.fallback, fallback
     _word(launcher, Header.FALLBACK).value = id(fallback)
-    del before
+    owner.fallback = fallback
 
 
 def _word(launcher: Callable[..., Any], word: Header) -> ctypes.c_int64:
-    record: Any = launcher.__self__  # type: ignore[attr-defined]
+    record: Any = launcher.__self__
     return ctypes.c_int64.from_address(id(record) + RECORD_OFFSET + 8 * word)
 
 
