@@ -119,9 +119,9 @@ def copy(e: Threads, place: str, ptr: str, size: int, mask: str | None, only: st
     text = f"cp.async.{level}.shared.global [ $0 ], [ $1 ], {size}"
     constraints, arguments = ["r", "l"], [f"{SHARED} {place}", f"{GLOBAL} {ptr}"]
     if mask is not None:
-        text += ", $2"
-        constraints.append("r")
-        arguments.append(f"i32 {e.op(f'select i1 {mask}, i32 {size}, i32 0')}")
+        text += ", $2"  # ignores the source where true
+        constraints.append("b")
+        arguments.append(f"i1 {e.op(f'xor i1 {mask}, true')}")
     if only is not None:
         text = f"@${len(constraints)} {text}"
         constraints.append("b")

@@ -123,7 +123,10 @@ def do_cp(block: Block, i: Instruction, active: np.ndarray) -> None:
 
 def begin_copy(block: Block, i: Instruction, active: np.ndarray) -> None:
     target, source, size = address(block, i.operands[0]), address(block, i.operands[1]), int(i.operands[2])
-    taken = raw(block, i.operands[3]).astype(np.int64) if len(i.operands) > 3 else np.full(block.threads, size)
+    taken = np.full(block.threads, size)
+    if len(i.operands) > 3:  # the bytes to take, or whether to ignore the source
+        given = raw(block, i.operands[3])
+        taken = np.where(given, 0, size) if given.dtype == bool else given.astype(np.int64)
     reads = active & (taken > 0)
     data = np.zeros((block.threads, size), np.uint8)
     if reads.any():
