@@ -67,13 +67,19 @@ def lower_module(module: ModuleOp, target: Nvidia, warps: int, options: Any = No
         e.locations = Lines(out, name, function.location)
     lower_block(function.body.blocks[0], e, RULES)
     if ctas > 1 and allocation.total:  # the memory of a CTA is there from its start to its end
-        e.at_start(lambda: e.target.barrier(e) or "")
-        e.target.barrier(e)
+        e.at_start(partial(meet, e))
+        meet(e)
     e.lines[:0] = e.prologue
     scope = f" !dbg {e.locations.scope}" if e.locations is not None else ""
     out.define("void", name, parameters, e, "ret void", "ptx_kernel", attributes(warps, options) + scope)
     shared_global = "@shared = external addrspace(3) global [0 x i8], align 1024"
     return Lowered(f'target triple = "{TRIPLE}"\n{shared_global}\n{out.text()}', name, allocation.total)
+
+
+def meet(e: Threads) -> str:
+    """All threads of the program wait for each other."""
+    e.target.barrier(e)
+    return ""
 
 
 def ctas_of(module: ModuleOp) -> int:
