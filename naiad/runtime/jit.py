@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import inspect
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -106,6 +107,24 @@ class JITCallable(Function):
         """What `cache_key` is a hash of, part by part, for people."""
         _ = self.cache_key
         return described(self, self._callees, self.used_global_vals)
+
+    @property
+    def def_file_line_number(self) -> int:
+        """The line of `def` in the file."""
+        return self.def_line_number
+
+    @property
+    def def_file_col_number(self) -> int:
+        """The column of `def` in the file, from 1."""
+        head = re.search(r"^([ \t]*)(?:async )?def\s+\w+\s*\(", "".join(self.raw_src), re.MULTILINE)
+        return 1 + len(head[1]) if head else 1
+
+    @property
+    def type(self) -> Any:
+        """The type that the function has as a value in a kernel."""
+        from naiad.language.constexpr import constexpr_type
+
+        return constexpr_type(self)
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Replaces the source. What calls this function must have its `hash` set to None by the caller of this."""
@@ -281,6 +300,11 @@ class JITFunction(KernelInterface, JITCallable):
         JITFunction._alive.add(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "src":
+            raise AttributeError(
+                f"Cannot set attribute 'src' directly: {self.__name__} and what calls it would keep their old keys. "
+                "Use _unsafe_update_src(text), and set the hash of all callers to None"
+            )
         object.__setattr__(self, name, value)
         if name in ("run", "debug", "noinline", "launch_metadata", "pre_run_hooks"):
             self._drop_launchers()

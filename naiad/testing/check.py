@@ -97,6 +97,9 @@ def check(
     plan = Plan(arguments)
     if unknown := set(outputs) - {view.name for view in plan.views}:
         raise ValueError(f"{sorted(unknown)} are no arrays among the arguments {list(arguments)}")
+    if callable(grid):
+        defaults = {parameter.name: parameter.default for parameter in function.params if parameter.has_default}
+        grid = grid({**defaults, **arguments, **meta})
     session = _Session(function, plan, grid, meta, tuple(outputs), Bound(rtol, atol), backends or backends_here())
     differences = tuple(session.differences(reference))
     checked = Checked(function.__name__, grid, session.backends, session.written(), differences)

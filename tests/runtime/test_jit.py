@@ -1,5 +1,7 @@
 """Launching: grids, binding, specialisations, hooks, devices, and the errors of a wrong call."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -398,3 +400,21 @@ def test_parameters_named_as_anything():
     assert out[0] == 4368257
     curious_names[(1,)](out, 7, 5, 2, 8, freeze=6, typed=9)
     assert out[0] == 4968257
+
+
+def test_where_a_kernel_is_defined_and_what_it_is_in_a_kernel():
+    lines = Path(__file__).read_text().splitlines()
+    assert lines[curious_names.def_file_line_number - 1].startswith("def curious_names(")
+    assert curious_names.def_file_col_number == 1
+
+    @naiad.jit
+    def inner(x):
+        return x
+
+    assert inner.def_file_col_number == 5 and lines[inner.def_file_line_number - 1].strip() == "def inner(x):"
+    assert inner.type == tl.constexpr_type(inner) and inner.type != curious_names.type
+
+
+def test_the_source_is_not_set_by_hand():
+    with pytest.raises(AttributeError, match=r"Cannot set attribute 'src' directly.*Use _unsafe_update_src\(text\)"):
+        add.src = "def add(): pass"

@@ -45,7 +45,7 @@ def test_arguments_by_name_and_grid_functions():
     grid = lambda meta: (naiad.cdiv(meta["n"], meta["BLOCK"]),)  # noqa: E731
     args = {"out": out, "x": x, "y": y, "n": 100, "BLOCK": 32}
     assert check(add, args, grid, lambda **given: given["x"] + given["y"], backends=["cpu"], num_warps=2)
-    assert check(add, args, grid, lambda y, x: {"out": y + x}, backends=BACKENDS)
+    assert check(add, args, grid, lambda y, x: {"out": y + x}, backends=BACKENDS).grid == (4,)
     assert check(add, args, grid, lambda a, b, c, *rest: b + c, backends=BACKENDS)  # none of its names is known
 
 
