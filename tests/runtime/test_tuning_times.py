@@ -12,7 +12,7 @@ from naiad import knobs
 from naiad.backends.base import GPUTarget
 from naiad.errors import OutOfResources
 from naiad.runtime.tuning.legality import refusal
-from naiad.runtime.tuning.measure import Effort, HostClock, compare, measure
+from naiad.runtime.tuning.measure import DeviceClock, Effort, HostClock, compare, measure
 from tests.runtime.kernels import add
 
 CONFIGS = [naiad.Config({"BLOCK": block}) for block in (32, 64, 128)]
@@ -64,6 +64,24 @@ def test_those_nearly_the_best_run_in_turns():
     assert list(found) == ["a", "b"] and order[:4] == ["a", "b", "a", "b"]
     assert np.median(found["a"]) == 5.0 and np.median(found["b"]) == 1.0
     assert compare(Turns(), {"a": [1.0], "b": [2.0]}) == {}
+
+
+def test_a_queue_is_timed_by_events():
+    """What surrounds a launch is not between its events, and the queue is waited for once."""
+    log = []
+
+    class Queue:
+        """The device's interface, its driver, an event and a trial, all in one: it notes down what is asked of it."""
+
+        def __getattr__(self, name):
+            return lambda *args, **keywords: log.append(name) or (3.0 if name == "elapsed_time" else self)
+
+    assert DeviceClock(Queue()).times(Queue(), 2) == [3.0, 3.0]
+    run = ["prepare", "clear_cache", "record", "launch", "record", "finish"]
+    assert log[log.index("prepare") :] == [*run, *run, "synchronize", "elapsed_time", "elapsed_time"]
+    log.clear()
+    DeviceClock(Queue()).times(Queue(), 1, cold=False)
+    assert "clear_cache" not in log
 
 
 @naiad.jit

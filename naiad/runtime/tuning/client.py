@@ -15,6 +15,8 @@ from naiad.runtime.tuning.server import Answer, Frames, Job, framed
 __all__ = ["Client", "client_for", "process_count"]
 
 ROOT = str(Path(__file__).parents[3])
+ENOUGH = 16
+"""More processes would wait for the program, which runs the front end."""
 CODE = """\
 import pickle, sys
 path, target = pickle.loads(bytes.fromhex(sys.argv[1]))
@@ -26,12 +28,13 @@ main(GPUTarget(*target))
 
 
 def process_count(asked: int) -> int:
-    """How many processes compile at a time: what NAIAD_TUNE_JOBS says, 0 for as many as this process may use cores."""
+    """How many processes compile at a time: what NAIAD_TUNE_JOBS says; 0: a core each, up to ENOUGH."""
     if not hasattr(os, "fork") or not sys.executable:
         return 1
     if asked > 0:
         return asked
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, ENOUGH)
 
 
 class Client:
