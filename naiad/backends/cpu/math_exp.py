@@ -32,19 +32,23 @@ def reduced(x: Number) -> tuple[Number, Number, Number]:
 
 
 def exp(x: Number) -> Number:
+    """Below SMALLEST, where softmax has what a mask took away, 0 is scaled: an underflow takes a hundred cycles."""
     width = x.kind.bits
-    x = x.at_most(LARGEST[width]).at_least(SMALLEST[width])
-    r, whole, n = reduced(x)
+    none = x < SMALLEST[width]
+    r, whole, n = reduced(none.where(SMALLEST[width], x.at_most(LARGEST[width])))
     y = r.polynomial(EXP[width]).fused(r * r, r) + 1.0
-    return scaled(y, n, whole)
+    return scaled(none.where(0.0, y), n, whole)
 
 
 def exp2(x: Number) -> Number:
+    """As `exp`."""
     width = x.kind.bits
-    x = x.at_most(129.0 if width == 32 else 1025.0).at_least(-151.0 if width == 32 else -1077.0)
+    smallest = -151.0 if width == 32 else -1077.0
+    none = x < smallest
+    x = none.where(smallest, x.at_most(129.0 if width == 32 else 1025.0))
     whole, n = x.nearest()
     r = x - whole
-    return scaled(r.polynomial(EXP2[width]).fused(r, 1.0), n, whole)
+    return scaled(none.where(0.0, r.polynomial(EXP2[width]).fused(r, 1.0)), n, whole)
 
 
 def expm1(x: Number) -> Number:
