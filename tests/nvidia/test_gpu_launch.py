@@ -184,3 +184,59 @@ def test_two_devices():
         assert near.tolist() == [1.5 + turn] * 4 and far.tolist() == [2.5 + turn] * 4
     with pytest.raises(ValueError, match="cuda:0, cuda:1"):
         tell[(1,)](near, far.double(), 2, 5 * 10**9, 0.5, True, 0.1, 1, None)
+
+
+def test_bound_launchers_use_the_current_stream_or_their_own():
+    out, side = torch.zeros(4, device="cuda"), torch.cuda.Stream()
+    bound = put.bind(out, 0.5, grid=(4,))
+    on_side = put.bind(out, 0.5, grid=(4,), stream=side)
+    assert type(bound).__name__ == type(on_side).__name__ == "builtin_function_or_method"
+    for turn in range(TURNS):
+        for launch in (bound, on_side):
+            out.zero_()
+            torch.cuda.synchronize()
+            with torch.cuda.stream(side):
+                torch.cuda._sleep(200_000_000)
+                if launch is bound:
+                    launch(out, 1.5 + turn)
+            if launch is on_side:
+                launch(out, 1.5 + turn)
+            assert out.tolist() == [0.0] * 4, "it did not wait for what its stream had before"
+            side.synchronize()
+            assert out.tolist() == [1.5 + turn] * 4
+        bound(out, 2.5 + turn)
+        assert out.tolist() == [2.5 + turn] * 4
+
+
+def test_bound_launchers_take_other_arguments():
+    launch = put.bind(torch.zeros(4, device="cuda"), 0.5, grid=(4,))
+    for _ in range(TURNS):
+        for dtype, value in ((torch.float32, 1.5), (torch.float64, 2.5), (torch.int32, 3), (torch.int32, 1)):
+            for shift in (0, 1):
+                out = torch.zeros(8, device="cuda", dtype=dtype)[shift:]
+                launch(out, value)
+                assert out.tolist() == [value] * 4 + [0] * (4 - shift)
+
+
+def test_bound_launchers_are_captured():
+    out = torch.zeros(4, device="cuda")
+    launch = put.bind(out, 1.5, grid=(4,))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch(out, 4.5)
+    out.zero_()
+    graph.replay()
+    assert out.tolist() == [4.5] * 4
+
+
+def test_check_runs_on_the_gpu_too():
+    from naiad.testing import CheckFailed, check
+
+    out = torch.zeros(9, device="cuda", dtype=torch.float64)
+    found = check(put, (torch.zeros(4), 1.5), (4,), lambda out: out + 1.5, outputs=())
+    assert found.backends == ("interpreter", "cpu", "cuda") and found.outputs == ("out",)
+    assert check(put, (out[1:], 2.5), (8,)).outputs == ("out",)
+    with pytest.raises(CheckFailed, match=r"cuda against the reference: out: 4 of 4 elements differ"):
+        check(put, (torch.zeros(4), 1.5), (4,), lambda out: out + 1.0)
+    with pytest.raises(CheckFailed, match="cuda: wrote 4 bytes behind the last element of out"):
+        check(put, (torch.zeros(4), 1.5), (5,))
