@@ -1,5 +1,9 @@
 """What options and types a GPU refuses, and in which words."""
 
+from pathlib import Path
+
+import llvmlite.binding
+import numpy as np
 import pytest
 
 import naiad as triton
@@ -8,6 +12,8 @@ from naiad.backends.base import GPUTarget
 from naiad.compiler.compiler import ASTSource
 from naiad.compiler.compiler import compile as compile_kernel
 from naiad.errors import CompilationError
+
+from .harness import run
 
 H100 = GPUTarget("cuda", 90, 32)
 
@@ -45,3 +51,44 @@ def test_8_bit_floats_of_other_makers_are_refused(dtype):
 def test_an_old_8_bit_float_is_multiplied_with_a_warning():
     with pytest.warns(UserWarning, match="fp8e4b15 is deprecated on Hopper"):
         of_type(square, tl.float8e4b15)
+
+
+MINE = """
+target triple = "nvptx64-nvidia-cuda"
+define float @mine(float %x) {
+  %y = fmul float %x, 3.0
+  %z = call float @deeper(float %y)
+  ret float %z
+}
+define float @deeper(float %x) {
+  %y = fadd float %x, 1.0
+  ret float %y
+}
+"""
+
+
+@tl.core.extern
+def mine(x, path: tl.constexpr, _semantic=None):
+    symbols = {(tl.float32,): ("mine", tl.float32)}
+    return tl.extern_elementwise("mine", path, [x], symbols, is_pure=True, _semantic=_semantic)
+
+
+@triton.jit
+def calls_mine(x_ptr, PATH: tl.constexpr):
+    at = tl.arange(0, 32)
+    tl.store(x_ptr + at, mine(tl.load(x_ptr + at), PATH))
+
+
+@pytest.mark.parametrize("named", ["by the call", "by the option"])
+def test_functions_of_a_library_of_ones_own(named: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.bc"
+    path.write_bytes(llvmlite.binding.parse_assembly(MINE).as_bitcode())
+    x = np.arange(32, dtype=np.float32)
+    options = {} if named == "by the call" else {"extern_libs": {"mine": str(path)}}
+    run(calls_mine, (1,), x, PATH=str(path) if named == "by the call" else "", **options)
+    np.testing.assert_array_equal(x, np.arange(32) * 3.0 + 1)
+
+
+def test_a_function_that_nobody_defines() -> None:
+    with pytest.raises(RuntimeError, match="the kernel calls mine, which no library defines"):
+        run(calls_mine, (1,), np.zeros(32, np.float32), PATH="")

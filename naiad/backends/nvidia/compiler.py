@@ -136,12 +136,15 @@ class NvidiaBackend(BaseBackend):
         lowered = lower_module(module.clone(), self.gpu, warps_of(module) or options.num_warps, options)
         metadata["name"], metadata["shared"] = lowered.name, lowered.shared
         metadata["num_warps"] = warps_of(module) or options.num_warps
+        metadata["libraries"] = [*(path for _, path in options.extern_libs), *lowered.libraries]
         return lowered.text
 
     def make_ptx(self, text: str, metadata: dict[str, Any]) -> str:
         from naiad.backends.nvidia.toolchain import ptx_text
+        from naiad.backends.nvidia.tools import find_libdevice
 
-        ptx = ptx_text(text, self.gpu)
+        own = [path for path in metadata.get("libraries", ()) if path != find_libdevice()]
+        ptx = ptx_text(text, self.gpu, own)
         if knobs.nvidia.dump_nvptx:
             print(f"// PTX of {metadata.get('name', 'the kernel')}\n{ptx}")
         return ptx

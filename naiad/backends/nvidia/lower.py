@@ -46,11 +46,12 @@ RULES = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shap
 
 @dataclass(frozen=True)
 class Lowered:
-    """A kernel as LLVM text, its name, and the bytes of shared memory that it needs."""
+    """A kernel as LLVM text, its name, the bytes of shared memory that it needs, files of the functions it calls."""
 
     text: str
     name: str
     shared: int
+    libraries: tuple[str, ...]
 
 
 def lower_module(module: ModuleOp, target: Nvidia, warps: int, options: Any = None) -> Lowered:
@@ -73,7 +74,14 @@ def lower_module(module: ModuleOp, target: Nvidia, warps: int, options: Any = No
     scope = f" !dbg {e.locations.scope}" if e.locations is not None else ""
     out.define("void", name, parameters, e, "ret void", "ptx_kernel", attributes(warps, options) + scope)
     shared_global = "@shared = external addrspace(3) global [0 x i8], align 1024"
-    return Lowered(f'target triple = "{TRIPLE}"\n{shared_global}\n{out.text()}', name, allocation.total)
+    return Lowered(f'target triple = "{TRIPLE}"\n{shared_global}\n{out.text()}', name, allocation.total,
+                   libraries_of(module))  # fmt: skip
+
+
+def libraries_of(module: ModuleOp) -> tuple[str, ...]:
+    """The files of bitcode that calls of foreign functions name."""
+    calls = [op for op in module.walk() if op.name == "tt.extern_elementwise"]
+    return tuple(dict.fromkeys(path for op in calls if (path := op.properties["libpath"].data)))
 
 
 def meet(e: Threads) -> str:

@@ -1,6 +1,7 @@
 """LLVM text -> PTX: the only file of this backend that imports llvmlite to compile for the GPU."""
 
 import functools
+from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 
@@ -21,13 +22,24 @@ def machine(cpu: str, features: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, features=features, opt=3)
 
 
-def ptx_text(text: str, target: Nvidia) -> str:
-    """The PTX of an LLVM module. Raises RuntimeError with LLVM's message."""
+def ptx_text(text: str, target: Nvidia, libraries: Sequence[str] = ()) -> str:
+    """The PTX of an LLVM module. libraries: files of LLVM bitcode with functions that it may call, besides libdevice.
+
+    Raises RuntimeError with LLVM's message.
+    """
     generator = machine(target.cpu, target.ptx_feature)
     module = llvm.parse_assembly(text)
     module.data_layout = str(generator.target_data)
-    if "@__nv_" in text:
-        link_device_library(module, generator)
+    for path in libraries:
+        link(module, generator, path)
+    if any(f.is_declaration and f.name.startswith("__nv_") for f in module.functions):
+        link(module, generator, device_library())
+    missing = [f.name for f in module.functions if f.is_declaration and not f.name.startswith(KNOWN)]
+    if missing:
+        raise RuntimeError(
+            f"the kernel calls {', '.join(missing)}, which no library defines: pass a file of LLVM bitcode that does "
+            "as extern_libs={'name': path}, or as the lib_path of extern_elementwise"
+        )
     module.verify()
     if not knobs.passes.disable_llvm:
         optimize(module, generator)
@@ -47,12 +59,20 @@ def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
 PASSES = ("sroa", "instruction_combine", "simplify_cfg", "aggressive_dce")
 
 
-def link_device_library(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
-    """Adds the functions of libdevice that a module calls; all that it does not call goes."""
+KNOWN = ("llvm.", "__nv_", "vprintf", "__assertfail")
+"""Functions that need no library, or have their own message."""
+
+
+def device_library() -> str:
     path = find_libdevice()
     if path is None:
         raise ToolMissing("a function of libdevice is used, and libdevice.10.bc was not found: pip install "
                           "nvidia-cuda-nvcc, or set TRITON_LIBDEVICE_PATH to it")  # fmt: skip
+    return path
+
+
+def link(module: llvm.ModuleRef, generator: llvm.TargetMachine, path: str) -> None:
+    """Adds the functions of a library that a module calls; all that it does not call goes."""
     own = {f.name for f in module.functions if not f.is_declaration}
     library = llvm.parse_bitcode(_bytes(path))
     library.triple, library.data_layout = TRIPLE, module.data_layout
@@ -60,6 +80,8 @@ def link_device_library(module: llvm.ModuleRef, generator: llvm.TargetMachine) -
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name not in own:
             value.linkage = "internal"
+            if value.is_function and not any(b"noinline" in word for word in value.attributes):
+                value.add_function_attribute("alwaysinline")
     manager = llvm.create_new_module_pass_manager()
     manager.add_global_dead_code_eliminate_pass()
     manager.add_always_inliner_pass()
