@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from naiad.backends.cpu.tiles.branch import choose
 from naiad.backends.cpu.tiles.facts import Facts
 from naiad.backends.cpu.tiles.index import Index, uniform
-from naiad.backends.cpu.tiles.lanes import Uniform, as_scalar, elementwise
+from naiad.backends.cpu.tiles.lanes import Uniform, Vector, as_scalar, elementwise
 from naiad.backends.cpu.tiles.memory import load_lanes, store_lanes
 from naiad.backends.cpu.tiles.nest import plan_nest, walk
 from naiad.backends.cpu.tiles.store import stored
@@ -283,11 +283,15 @@ def assert_(tiles: Tiles, op: Operation) -> None:
     condition, message = op.operands[0], op.properties["message"]
     tiles.asserts.append(message.data)
 
-    def body(index: Index) -> None:
-        holds = as_scalar(tiles.w, tiles.at(condition, index, 1))
+    def body(index: Index, count: int) -> None:
+        lanes = tiles.at(condition, index, count)
+        if isinstance(lanes, Vector):
+            holds = tiles.w.pure("ttc.reduce", (lanes.value,), i1, kind=StringAttr("andi"))
+        else:
+            holds = as_scalar(tiles.w, lanes)
         tiles.w.effect(ttc.AssertOp(holds, location=op.location, message=message))
 
-    each_element(tiles, shape(condition.type), body)
+    walk(tiles, plan_nest(tiles, shape(condition.type), condition), body)
 
 
 def assume(tiles: Tiles, op: Operation) -> None:
