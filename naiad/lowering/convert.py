@@ -108,7 +108,11 @@ def shuffled(e: Threads, value: str, type: str, exchange: Callable[[str], str]) 
 def through_shared(e: Threads, registers: Sequence[str], source: LinearLayout, target: LinearLayout, type: str,
                    scratch: int | str, how: SharedMove) -> list[str]:  # fmt: skip
     """Stores, waits, loads."""
-    write_shared(e, registers, source.compose(how.offset), type, scratch, how.vec)
+    own = e.target.store_fragments(e, registers, source, target, type, scratch, how)
+    if own is not None:
+        how = own
+    else:
+        write_shared(e, registers, source.compose(how.offset), type, scratch, how.vec)
     if how.within_warp:
         e.target.warp_barrier(e)
     else:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
+    from naiad.layouts.convert import SharedMove
+    from naiad.layouts.linear import LinearLayout
     from naiad.lowering.threads import Threads
 
 __all__ = ["Access", "GpuTarget"]
@@ -71,5 +73,8 @@ class GpuTarget(Protocol):
     def library(self, e: "Threads", name: str, type: str, *values: str) -> str: ...
 
     def divide(self, e: "Threads", type: str, a: str, b: str) -> str: ...
+
+    def store_fragments(self, e: "Threads", registers: Sequence[str], source: "LinearLayout", target: "LinearLayout",
+                        type: str, place: int | str, how: "SharedMove") -> "SharedMove | None": ...  # fmt: skip
 
     def matrix_multiply(self, op: "Operation", e: "Threads") -> list[str]: ...

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from naiad import knobs
-from naiad.backends.nvidia import mma
+from naiad.backends.nvidia import fragments, mma
 from naiad.backends.nvidia.functions import UNARY
 from naiad.backends.nvidia.inline import asm
+from naiad.layouts.convert import SharedMove
+from naiad.layouts.linear import LinearLayout
 from naiad.lowering.target import Access
 from naiad.lowering.threads import CLUSTER, GLOBAL, SHARED, Threads, width
 
@@ -179,6 +181,11 @@ class Nvidia:
             x, y = (e.op(f"fpext {type} {v} to float") for v in (a, b))
             return e.op(f"fptrunc float {self.divide(e, 'float', x, y)} to {type}")
         return asm(e, "div.full.f32 $0, $1, $2;", "=f,f,f", [f"float {a}", f"float {b}"], ["float"], pure=True)[0]
+
+    def store_fragments(self, e: Threads, registers: Sequence[str], source: LinearLayout, target: LinearLayout,
+                        type: str, place: int | str, how: SharedMove) -> SharedMove | None:  # fmt: skip
+        """Stores what a tile's threads hold of it by stmatrix, where there is one and it helps; else None."""
+        return fragments.store_fragments(e, registers, source, target, type, place, how) if self.arch >= 90 else None
 
     def matrix_multiply(self, op: Operation, e: Threads) -> list[str]:
         return mma.multiply(op, e)
