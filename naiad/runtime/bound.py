@@ -15,7 +15,7 @@ from naiad import knobs
 from naiad.backends.launch.guards import never_changes
 from naiad.runtime.binder import make_namer
 from naiad.runtime.grid import normalize_grid
-from naiad.runtime.launcher import MAX_CHAIN, RENEWAL, is_plain
+from naiad.runtime.launcher import MAX_CHAIN, RENEWAL, Attempts, is_plain
 
 MAX_SIZES = 64
 """Grids that a binding with a function for them has launchers for."""
@@ -36,7 +36,7 @@ class Binding:
         self.chain: list[Callable[..., Any]] = []
         self.sizes: dict[Any, Callable[..., Any]] = {}
         self.named = make_namer(function, held)
-        self.missed = 0
+        self.attempts = Attempts()
         self._check()
 
     def _check(self) -> None:
@@ -129,18 +129,20 @@ class Binding:
         from naiad.backends.launch.record import redirect
         from naiad.runtime.native import Call, native_launcher
 
-        if not hasattr(kernel, "asm"):
+        attempts, sort = self.attempts, self.attempts.sort(args, keywords)
+        attempts.missed += 1
+        if not hasattr(kernel, "asm") or not attempts.is_worth_it(sort):
             return
-        self.missed += 1
         known = self.function._native
         self.chain[1:] = [launcher for launcher in self.chain[1:] if launcher in known]  # the others were ended
         if len(self.chain) > MAX_CHAIN:
-            if self.missed % RENEWAL:
+            if attempts.missed % RENEWAL:
                 return
             del self.chain[1:]
         held = {name: value for name, value in self.held.items() if name not in keywords}
         call = Call(args, keywords, self.names, held, self.stream)
         launcher = native_launcher(self.function, kernel, self.grid, call, self.through_python)
+        attempts.note(sort, launcher)
         if launcher is None:
             return
         if self.chain:

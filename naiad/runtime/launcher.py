@@ -17,6 +17,9 @@ MAX_CHAIN = 8
 RENEWAL = 16
 """A grid that has them all starts anew after so many calls that none of them knew: the forms in use have changed."""
 
+MAX_SORTS = 64
+"""Sorts of calls of which is remembered that native launchers for them are in vain."""
+
 
 def launch(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """`function.run(*args, **keywords)` for what wraps a kernel; a launch goes the fast way of `function[grid]`."""
@@ -41,15 +44,46 @@ class NativeLaunchers(weakref.WeakKeyDictionary[Callable[..., Any], Callable[...
         self.clear()
 
 
+class Attempts:
+    """When making a native launcher is worth its time: not at each call of a sort for which it was in vain before.
+
+    It is in vain where native code has no check for an argument (a descriptor, a number of numpy), and where it has to
+    be the very object that another call does not bring again (a tuple). A sort of calls is known by the arguments'
+    types; each time in vain doubles the number of calls until the next attempt.
+    """
+
+    __slots__ = ("again", "missed")
+
+    def __init__(self) -> None:
+        self.missed = 0
+        self.again: dict[Any, tuple[int, int]] = {}
+
+    def sort(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        return (*map(type, args), *keywords, *map(type, keywords.values()))
+
+    def is_worth_it(self, sort: Any) -> bool:
+        return sort not in self.again or self.missed >= self.again[sort][0]
+
+    def note(self, sort: Any, launcher: Callable[..., Any] | None) -> None:
+        """What came of an attempt."""
+        if launcher is not None and tuple not in sort:
+            return
+        wait = self.again.get(sort, (0, 8))[1]
+        if len(self.again) >= MAX_SORTS:
+            self.again.clear()
+        self.again[sort] = self.missed + wait, min(2 * wait, 8192)
+
+
 class GridLauncher:
     """Launches a kernel over one grid through Python, about 10 us, and makes a native launcher at the second call."""
 
-    __slots__ = ("chain", "function", "grid", "missed")
+    __slots__ = ("attempts", "chain", "function", "grid")
 
     def __init__(self, function: Any, grid: Any) -> None:
         self.function = function
         self.grid = grid
-        self.chain = self.missed = 0
+        self.chain = 0
+        self.attempts = Attempts()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """What somebody who holds this calls: by now there may be native launchers."""
@@ -65,25 +99,27 @@ class GridLauncher:
             function._launchers[self.grid], self.chain = self, 0
         kernel = function.run(*args, grid=self.grid, warmup=False, **keywords)
         if kernel is not None:
-            self.missed += 1
-            if self.chain == MAX_CHAIN and self.missed % RENEWAL == 0:
+            missed = self.attempts.missed = self.attempts.missed + 1
+            if self.chain == MAX_CHAIN and missed % RENEWAL == 0:
                 self.function._launchers[self.grid], self.chain = self, 0
-            if self.chain < MAX_CHAIN and self.missed > 1 and is_plain(self.function):  # there may be no second call
+            if self.chain < MAX_CHAIN and missed > 1 and is_plain(self.function):  # there may be no second call
                 self.prepare(kernel, args, keywords)
         return kernel
 
     def prepare(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Puts a native launcher for such a call before what `kernel[grid]` gives now."""
-        if not hasattr(kernel, "asm"):
+        sort = self.attempts.sort(args, keywords)
+        if not hasattr(kernel, "asm") or not self.attempts.is_worth_it(sort):
             return
         function = self.function
-        self.chain += 1
         from naiad.runtime.native import Call, native_launcher
 
         before = function._launchers.get(self.grid, self)
         before = self.through_python if before is self else before
         launcher = native_launcher(function, kernel, self.grid, Call(args, keywords, function.arg_names), before)
+        self.attempts.note(sort, launcher)
         if launcher is not None:
+            self.chain += 1
             function._native[launcher] = self
             function._launchers[self.grid] = launcher
 
