@@ -42,14 +42,14 @@ class Clock(HostClock):
 def test_the_first_runs_say_how_many_more(times, best, runs):
     clock = Clock(*times)
     found = measure(None, clock, Effort(8, warmup=0, rep=0.1), best)
-    assert len(found) <= clock.runs and min(found) == min(times)
+    assert len(found) <= clock.runs and set(found) <= set(times)
     assert clock.runs == runs if runs else clock.runs > 3
 
 
 def test_quick_kernels_are_run_often_and_for_a_bounded_time():
     clock = Clock(0.001)
     assert len(measure(None, clock, Effort(8), math.inf)) > 100
-    assert Effort(8).rep == 100 and Effort(1000).rep == 5 and Effort(1000, rep=7).rep == 7
+    assert Effort(8).rep == 50 and Effort(1000).rep == 5 and Effort(1000, rep=7).rep == 7
 
 
 def test_those_nearly_the_best_run_in_turns():

@@ -21,7 +21,9 @@ CLEARLY_SLOWER = 3.0
 SLOW_MS = 250.0
 """A run that takes so long is measured by that run: what only first runs do is little beside it."""
 TOTAL_MS = 5000.0
-LEAST, MOST = 5, 1000
+MOST_MS = 50.0
+"""What a configuration gets of it at most: the nearly best are told apart by `compare`."""
+LEAST, MOST = 3, 1000
 """How many runs of a quick kernel are timed."""
 AT_MOST = 3.0
 """So many times the time that it has, a configuration takes for LEAST runs, putting arrays back included."""
@@ -34,8 +36,8 @@ class Effort:
 
     def __init__(self, count: int, warmup: float | None = None, rep: float | None = None) -> None:
         share = TOTAL_MS / max(count, 1)
-        self.rep = min(100.0, share) if rep is None else float(rep)
-        self.warmup = min(25.0, share / 4) if warmup is None else float(warmup)
+        self.rep = min(MOST_MS, share) if rep is None else float(rep)
+        self.warmup = self.rep / 4 if warmup is None else float(warmup)
 
 
 class Runs(Protocol):
@@ -110,7 +112,8 @@ def measure(trial: Runs, clock: HostClock, effort: Effort, best: float) -> list[
         return times
     clock.times(trial, min(MOST, int(effort.warmup / whole)), cold=False)
     least = min(LEAST, int(AT_MOST * effort.rep / whole))
-    return times + clock.times(trial, min(MOST, max(least, int(effort.rep / whole))))
+    more = clock.times(trial, min(MOST, max(least, int(effort.rep / whole))))
+    return more if len(more) >= LEAST else times + more  # the first go through Python, and make the native launcher
 
 
 def compare(clock: HostClock, runs: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
