@@ -69,7 +69,7 @@ class ShippedSource(ASTSource):
     def described(self) -> dict[str, Any]:
         return self.parts
 
-    def make_ir(self, target: GPUTarget, options: Any) -> Any:
+    def make_ir(self, target: GPUTarget, options: Any, *triton: Any, **more: Any) -> Any:
         from naiad.ir.packed import unpack
 
         return unpack(self.module)
