@@ -5,10 +5,12 @@ from typing import Any
 from naiad.language.atomics import atomic_or, atomic_xchg
 from naiad.language.builtin import builtin
 from naiad.language.casts import bitcast_to
+from naiad.language.clock import nanoseconds
 from naiad.language.debug import static_assert
 from naiad.language.function import library
+from naiad.language.standard import min
 from naiad.language.tensor import member, tensor
-from naiad.language.types import get_int_dtype, pointer_type
+from naiad.language.types import get_int_dtype, int32, pointer_type
 
 
 def _checked(sem: str | None, allowed: tuple[str, str]) -> str:
@@ -40,17 +42,34 @@ def atomic_store(pointer: tensor, val: Any, mask: Any = None, sem: str | None = 
     atomic_xchg(pointer, val, mask, _checked(sem, ("release", "relaxed")), scope)
 
 
+@library
+def _looks(pointer, expected_value, sem, scope):
+    return atomic_load(pointer, None, sem, scope) == expected_value
+
+
+@library
+def _waits(found):
+    """Whether an element has not been found."""
+    if len(found.shape) > 0:
+        return min(found.to(int32)) == 0
+    return not found
+
+
 @member
 @library
 def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
-    """Waits until the memory holds `expected_value`; gives whether it does.
+    """Waits until the memory holds `expected_value`; gives whether it does, for each element.
 
-    pointer: a scalar pointer to an integer. `timeout_ns` 0 looks once; other limits need a clock that no target of
-    naiad gives, and are refused.
+    pointer: to integers of 32 or 64 bits, one or a tile. timeout_ns: for how many nanoseconds at most, which may be
+    known at run time only; 0 looks once.
     """
-    static_assert(timeout_ns is None or timeout_ns == 0, "atomic_poll: timeout_ns other than 0 is not supported")
-    found = atomic_load(pointer, None, sem, scope) == expected_value
+    static_assert(pointer.dtype.element_ty.is_int(), "atomic_poll: the pointer must be to integers")
+    found = _looks(pointer, expected_value, sem, scope)
     if timeout_ns is None:
-        while not found:
-            found = atomic_load(pointer, None, sem, scope) == expected_value
+        while _waits(found):
+            found = found | _looks(pointer, expected_value, sem, scope)
+    else:
+        start = nanoseconds()
+        while _waits(found) and nanoseconds() - start < timeout_ns:
+            found = found | _looks(pointer, expected_value, sem, scope)
     return found

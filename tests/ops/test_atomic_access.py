@@ -1,5 +1,7 @@
 """Atomic loads, stores and polls on the CPU and in the interpreter."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,29 @@ def test_poll_that_looks_once(value: int) -> None:
     flag, out = np.array([value], np.int32), np.full(1, 77, np.int32)
     look[(1,)](flag, out)
     assert out[0] == value
+
+
+def wait_for(flag_ptr, out_ptr, timeout, N: tl.constexpr):
+    at = tl.arange(0, N) if N else 0
+    tl.store(out_ptr + at, tl.atomic_poll(flag_ptr + at, 1, timeout_ns=timeout).to(tl.int32))
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("timeout", [0, 3_000_000])
+@pytest.mark.parametrize("flags", [[1], [0], [1, 0, 1, 1], [1, 1, 1, 1]])
+def test_poll_gives_up(flags: list[int], timeout: int, interpret: bool) -> None:
+    memory, out = np.array(flags, np.int64), np.full(len(flags), 77, np.int32)
+    triton.jit(wait_for, interpret=interpret)[(1,)](memory, out, timeout, len(flags) if len(flags) > 1 else 0)
+    np.testing.assert_array_equal(out, flags)
+
+
+def test_poll_sees_what_comes_in_time() -> None:
+    kernel = triton.jit(wait_for)
+    flags, out = np.ones(8, np.int32), np.zeros(8, np.int32)
+    kernel[(1,)](flags, out, 10_000_000_000, 8)  # compiled before the clock runs
+    flags[2:], out[:] = 0, 0
+    sender = threading.Timer(0.02, lambda: flags.fill(1))
+    sender.start()
+    kernel[(1,)](flags, out, 10_000_000_000, 8)
+    sender.join()
+    assert out.all()

@@ -73,6 +73,28 @@ def test_scalars_and_no_operand(interpret):
 
 
 @both
+def test_what_is_not_pure_runs_once_an_element(interpret):
+    """Whether its result is used never, twice, or after a store."""
+
+    def kernel(counts, o, N: tl.constexpr):
+        i = tl.arange(0, N)
+        text: tl.constexpr = "movl $$1, $0; lock xaddl $0, ($1)"
+        args: tl.constexpr = "=&r,r,~{memory}"
+        tl.inline_asm_elementwise(text, args, [counts + i * 0], dtype=tl.int32, is_pure=False, pack=1)
+        y = tl.inline_asm_elementwise(text, args, [counts + 1 + i * 0], dtype=tl.int32, is_pure=False, pack=1)
+        one = tl.inline_asm_elementwise(text, args, [counts + 2], dtype=tl.int32, is_pure=False, pack=1)
+        two = tl.inline_asm_elementwise(text, args, [counts + 2], dtype=tl.int32, is_pure=False, pack=1)
+        tl.store(o + i, y)
+        tl.store(o + N + i, tl.sum(y) + i)
+        tl.store(o + 2 * N, two - one)
+
+    counts, out = np.zeros(3, np.int32), np.zeros(2 * 32 + 1, np.int32)
+    run(kernel, interpret, counts, out, 32)
+    assert counts.tolist() == [32, 32, 2] and out[64] == 1
+    assert sorted(out[:32]) == list(range(32)) and np.array_equal(out[32:64], 496 + np.arange(32))
+
+
+@both
 @pytest.mark.parametrize("text, constraints, pack, said", [
     ("mov.b32 $0, $1;", "=r,r", 1, "found: .*PTX, the assembly of NVIDIA GPUs: 'mov.b32.*\n.*is_cuda"),
     ("nonsense $0, $1", "=r,r", 1, "found: .*nonsense.*\n.*(.|\n)*invalid instruction mnemonic 'nonsense'"),

@@ -7,6 +7,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 UNKNOWN_TURNS = 16
 """What a loop is taken to run where its bounds are known only at run time."""
+WAITING = 1e6
+"""Of a loop that looks at memory until another thread has written it: that one must be able to run."""
 
 
 def scalar_operations(function: Operation) -> float:
@@ -27,7 +29,8 @@ def _of(op: Operation) -> float:
     if op.name == "scf.for":
         return inner * _turns(*op.operands[:3])
     if op.name == "scf.while":
-        return inner * UNKNOWN_TURNS
+        waits = any(o.name in ("ttc.atomic_rmw", "ttc.atomic_cas") for o in op.walk())
+        return max(inner * UNKNOWN_TURNS, WAITING if waits else 0.0)
     return inner + max((_lanes(v) for v in (*op.results, *op.operands)), default=1)
 
 

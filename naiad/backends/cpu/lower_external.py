@@ -5,6 +5,7 @@ there is a vector formula, else libm a lane at a time.
 """
 
 import re
+import sys
 
 from xdsl.ir import Operation
 
@@ -30,6 +31,8 @@ LIBM = frozenset({
 })  # fmt: skip
 FAST = {"fast_sinf": "sinf", "fast_cosf": "cosf", "fast_tanf": "tanf", "fast_log2f": "log2f", "fast_logf": "logf",
         "fast_log10f": "log10f", "fast_expf": "expf", "fast_exp10f": "exp10f", "fast_powf": "powf"}  # fmt: skip
+CLOCK = "naiad_nanoseconds"
+MONOTONIC = 6 if sys.platform == "darwin" else 1
 OCML = re.compile(r"__ocml_(\w+)_f(32|64)")
 
 
@@ -37,6 +40,8 @@ OCML = re.compile(r"__ocml_(\w+)_f(32|64)")
 def external(op: Operation, e: CpuEmitter) -> str:
     kinds, result = [kind_of(v) for v in op.operands], kind_of(op.results[0])
     operands = e.all(op.operands)
+    if word(op, "symbol") == CLOCK:
+        return nanoseconds(e)
     if not any(k.is_small_float for k in (result, *kinds)):
         return write(e, word(op, "symbol"), kinds, operands, result)
     values = [to_f32(e, k, x) if k.is_small_float else x for k, x in zip(kinds, operands, strict=True)]
@@ -84,3 +89,17 @@ def integer_power(e: CpuEmitter, kinds: list[Kind], operands: list[str], result:
     x = operands[0] if result == wide else e.cast("fpext", result, wide, operands[0])
     y = by_lanes(e, "pow", wide, [x, e.cast("sitofp", kinds[1], wide, operands[1])])
     return y if result == wide else e.cast("fptrunc", wide, result, y)
+
+
+def nanoseconds(e: CpuEmitter) -> str:
+    """The time of a clock that only goes forward, as i64."""
+    return e.op(f"call i64 {e.module.once(CLOCK, lambda name: define_clock(e, name))}()")
+
+
+def define_clock(e: CpuEmitter, name: str) -> None:
+    f = CpuEmitter(e.module, e.target)
+    place = f.op("alloca [2 x i64], align 8")
+    f.call("i32", "clock_gettime", ("i32", "ptr"), (str(MONOTONIC), place))
+    seconds, rest = f.load("i64", place, 8), f.load("i64", f.gep(place, "8"), 8)
+    total = f.op(f"add i64 {f.op(f'mul i64 {seconds}, 1000000000')}, {rest}")
+    f.module.define("i64", name, [], f, f"ret i64 {total}", "internal", "nounwind noinline")

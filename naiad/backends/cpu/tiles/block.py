@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from naiad.backends.cpu.tiles.facts import Facts
+from naiad.backends.cpu.tiles.foreign import is_impure, run_once
 from naiad.backends.cpu.tiles.lanes import scalar_op
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile, is_virtual
 from naiad.backends.cpu.tiles.store import lower_stores, stored
@@ -40,6 +41,8 @@ def lower_block(tiles: Tiles, block: Block) -> None:
 def lower_op(tiles: Tiles, op: Operation) -> None:
     if rule := ROOTS.get(op.name):
         rule(tiles, op)
+    elif is_impure(op):
+        run_once(tiles, op)
     elif any(map(is_tile, op.results)):
         _virtual(tiles, op)
     elif is_virtual(op):
@@ -151,5 +154,5 @@ def _stores(tiles: Tiles, ops: Sequence[Operation], at: int) -> int:
 
 def _harmless(tiles: Tiles, op: Operation) -> bool:
     """Whether the op may be done before a store that it follows."""
-    pure = is_virtual(op) and op.name not in ("tt.load", "tt.elementwise_inline_asm")
+    pure = is_virtual(op) and op.name != "tt.load" and not is_impure(op)
     return pure and not any(r in tiles.plan.stored for r in op.results)
