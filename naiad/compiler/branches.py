@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Region
 
 from naiad.compiler import blocks
+from naiad.compiler.known import as_known
 from naiad.compiler.mistakes import place_of, unsupported
 from naiad.compiler.scope import Scope, Unavailable
 from naiad.compiler.values import Mismatch, describe, handles_of, rebuild, same, unify
@@ -81,7 +82,7 @@ class Columns:
 
 def condition_of(g: "Generator", test: ast.expr) -> bool | tensor:
     """A condition: Python's bool where it is known now, else a scalar of int1."""
-    value = g.visit(test)
+    value = as_known(g.visit(test))
     if isinstance(value, tensor):
         return truth(g, value, test)
     plain = unwrap(value)

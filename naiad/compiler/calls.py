@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import naiad.language as tl
 from naiad.compiler import functions, names
+from naiad.compiler.known import as_known, keep
 from naiad.compiler.mistakes import place_of
 from naiad.compiler.values import describe, handles_of, is_constant
 from naiad.errors import CompilationError, CompileTimeAssertionFailure, explain
@@ -107,6 +108,7 @@ def _is_language_class(fn: Any) -> bool:
 
 
 def _constexpr_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    arguments, keywords = [as_known(a) for a in arguments], {name: as_known(v) for name, v in keywords.items()}
     given = [*arguments, *keywords.values()]
     runtime = next((v for v in given if isinstance(v, tensor)), None)
     if runtime is not None and not getattr(fn, "instance", None):
@@ -135,6 +137,7 @@ def _named(fields: tuple[str, ...]) -> type:
 def _python_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     if not callable(fn):
         raise TypeError(f"{describe(fn)} is not callable")
+    arguments, keywords = [as_known(a) for a in arguments], {name: as_known(v) for name, v in keywords.items()}
     for value in (*arguments, *keywords.values()):
         if not is_constant(value):
             error = TypeError(f"{getattr(fn, '__name__', fn)} is a Python function: it cannot take run-time values")
@@ -149,7 +152,7 @@ def _python_call(fn: Any, arguments: Sequence[Any], keywords: dict[str, Any]) ->
 def _static_assert(g: "Generator", node: ast.Call) -> None:
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise TypeError("`static_assert` requires one or two positional arguments only")
-    passed = unwrap(g.visit(node.args[0]))
+    passed = unwrap(as_known(g.visit(node.args[0])))
     if not isinstance(passed, bool):
         error = NotImplementedError(
             "Assertion condition could not be determined at compile-time. "
@@ -189,7 +192,8 @@ def _extremum(python: Callable[..., Any], runtime: str) -> Callable[..., Any]:
         result = values[0]
         for value in values[1:]:
             if isinstance(result, tensor) or isinstance(value, tensor):
-                result = getattr(tl, runtime)(to_tensor(result), to_tensor(value))
+                chosen = getattr(tl, runtime)(to_tensor(result), to_tensor(value))
+                result = keep(python, chosen, result, value)
             else:
                 result = constexpr(_chosen(python, unwrap(result), unwrap(value)))
         return result

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from naiad.compiler import branches, names
+from naiad.compiler.known import as_known, keep
 from naiad.compiler.mistakes import unsupported
 from naiad.compiler.values import describe, is_constant
 from naiad.errors import explain
@@ -91,10 +92,12 @@ def binary(g: "Generator", op: ast.operator, left: Any, right: Any) -> Any:
 
 def _apply(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     """A tensor's operator takes Python numbers; those of constexpr would not know what to do with a tensor."""
+    if function is operator.pow:
+        left, right = as_known(left), as_known(right)
     if isinstance(left, tensor):
-        return function(left, unwrap(right) if isinstance(right, constexpr) else right)
+        return keep(function, function(left, unwrap(right) if isinstance(right, constexpr) else right), left, right)
     if isinstance(right, tensor) and isinstance(left, constexpr):
-        return function(left.value, right)
+        return keep(function, function(left.value, right), left, right)
     if isinstance(left, base_value) or isinstance(right, base_value):
         return _kept(function(left, right))
     return constexpr(function(left, right))
@@ -108,7 +111,7 @@ def unary_operation(g: "Generator", node: ast.UnaryOp) -> Any:
     value = g.visit(node.operand)
     if isinstance(node.op, ast.Not):
         if isinstance(value, tensor):
-            return value.__not__()  # type: ignore[attr-defined]
+            return keep(operator.not_, value.__not__(), value)  # type: ignore[attr-defined]
         if isinstance(value, base_value) and not isinstance(value, constexpr):
             raise unsupported(
                 g,
@@ -167,7 +170,7 @@ def boolean_operation(g: "Generator", node: ast.BoolOp) -> Any:
     pending: list[Any] = []
     value = None
     for each in node.values:
-        value = g.visit(each)
+        value = as_known(g.visit(each))
         if isinstance(value, tensor):
             if value.type.is_block():
                 _warn_of_tiles(g, node)
@@ -210,6 +213,8 @@ def _warn_of_tiles(g: "Generator", node: ast.BoolOp) -> None:
 def subscript(g: "Generator", node: ast.Subscript) -> Any:
     value = g.visit(node.value)
     index = g.visit(node.slice)
+    if not isinstance(value, tensor):
+        index = as_known(index)
     if isinstance(value, tensor):
         return value[_plain_index(index)]  # type: ignore[index]
     if isinstance(value, base_value) and not isinstance(value, constexpr | language_tuple):

@@ -15,6 +15,7 @@ from naiad.compiler.branches import FELL
 from naiad.compiler.builder import Frame
 from naiad.compiler.generator import Generator, Specialization
 from naiad.compiler.ir_types import ir_type
+from naiad.compiler.known import as_known, items_as_known
 from naiad.compiler.mistakes import place_of, placed, unsupported
 from naiad.compiler.values import describe, handles_of, name_handles, rebuild
 from naiad.errors import CompilationError, explain
@@ -39,7 +40,7 @@ __all__ = ["call", "define", "parameter_mistake"]
 
 def call(g: Generator, function: Function, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """A tt.call of `function`, which is read the first time that it is called with such arguments."""
-    bound = bind(function, arguments, keywords)
+    bound = _with_known(function, bind(function, arguments, keywords))
     node = g.builder.node
     if function.noinline:
         _check_noinline(g, function, bound)
@@ -57,6 +58,18 @@ def call(g: Generator, function: Function, arguments: Sequence[Any], keywords: d
     types = [handle.type for handle in handles_of(found.result)]
     op = g.builder.add("tt.call", handles, types, properties={"callee": SymbolRefAttr(found.symbol)})
     return rebuild(found.result, list(op.results))
+
+
+def _with_known(function: Function, bound: dict[str, Any]) -> dict[str, Any]:
+    """Known numbers are constexprs for parameters that say so, and in shapes that the language's library is given."""
+    is_library = type(function) is Function
+    for parameter in function.params:
+        value = bound[parameter.name]
+        if parameter.is_constexpr:
+            bound[parameter.name] = items_as_known(as_known(value))
+        elif is_library:
+            bound[parameter.name] = items_as_known(value)
+    return bound
 
 
 def _read(
@@ -239,7 +252,10 @@ def _bind_entry(g: Generator, parameters: dict[str, Any], entry: Block) -> None:
     for name, parameter in parameters.items():
         if not _is_type(parameter):
             folded = getattr(parameter, "declared", None)
-            g.scope[name] = parameter if folded is None else scalar_constant(parameter.value, folded)
+            g.scope[name] = parameter
+            if folded is not None:
+                g.scope[name] = scalar_constant(parameter.value, folded)
+                g.scope[name].known = parameter.value if isinstance(parameter.value, bool | int) else None
             continue
         g.scope[name], end = parameter._unflatten_ir(entry.args, cursor)
         name_handles(g.scope[name], name, again=True)

@@ -16,6 +16,7 @@ import naiad.language as tl
 from naiad.compiler import blocks, branches
 from naiad.compiler.carried import Carried, carried_names, leave_scope
 from naiad.compiler.ir_types import ir_type
+from naiad.compiler.known import as_known
 from naiad.compiler.scope import Scope
 from naiad.compiler.values import describe, handles_of, name_handles, rebuild
 from naiad.errors import explain
@@ -97,6 +98,7 @@ def _known_values(value: Any) -> list[Any]:
 
 def _static_values(arg1: Any, arg2: Any = None, step: Any = None) -> list[Any]:
     """The values of tl.static_range. Raises where a bound is known only at run time."""
+    arg1, arg2, step = as_known(arg1), as_known(arg2), as_known(step)
     given = {"arg1": arg1, "arg2": arg2, "step": step}
     for name, value in given.items():
         if not isinstance(value, constexpr | int | None):

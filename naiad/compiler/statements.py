@@ -4,6 +4,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from naiad.compiler.expressions import binary
+from naiad.compiler.known import as_known, items_as_known
 from naiad.compiler.mistakes import unsupported
 from naiad.compiler.values import as_variable, describe, handles_of, name_handles
 from naiad.errors import explain
@@ -78,6 +79,7 @@ def _store(g: "Generator", target: ast.expr, value: Any) -> None:
 
 def as_constexpr(value: Any) -> Any:
     """A value for a name annotated with tl.constexpr. Raises where it is known only at run time."""
+    value = items_as_known(as_known(value))
     if handles_of(value) and not isinstance(value, language_tuple):
         error = TypeError("the value of a name annotated with tl.constexpr must be known when the kernel is compiled")
         raise explain(

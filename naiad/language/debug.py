@@ -10,7 +10,7 @@ from naiad.language.builder import builder
 from naiad.language.builtin import builtin
 from naiad.language.compare import compare, not_, truth
 from naiad.language.promotion import to_tensor
-from naiad.language.tensor import dimensions, tensor
+from naiad.language.tensor import dimensions, known_number, tensor
 
 _print = print
 
@@ -24,6 +24,7 @@ def static_print(*values: Any, sep: str = " ", end: str = "\n", file: Any = None
 @builtin
 def static_assert(cond: Any, msg: str = "") -> None:
     """Fails while the kernel is compiled if `cond`, which must be known then, is false."""
+    cond = known_number(cond)
     if isinstance(cond, tensor) and not hasattr(builder(), "concrete"):
         raise TypeError(f"static_assert needs a condition that is known when the kernel is compiled, got {cond}")
     if not cond:

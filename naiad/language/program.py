@@ -7,13 +7,14 @@ from naiad.language.builder import builder
 from naiad.language.builtin import builtin
 from naiad.language.casts import cast_to, check_fp8
 from naiad.language.promotion import scalar_constant, splat
-from naiad.language.tensor import tensor
+from naiad.language.tensor import known_number, tensor
 from naiad.language.types import block_of, block_type, dtype, int32
 
 _TYPE = dtype  # `dtype` is the name of a parameter below
 
 
-def _grid(name: str, op: str, axis: int) -> tensor:
+def _grid(name: str, op: str, axis: Any) -> tensor:
+    axis = known_number(axis)
     if axis not in (0, 1, 2):
         raise ValueError(f"{name} axis must be 0, 1, or 2 but got {axis}")
     return tensor(builder().emit(op, (), int32, axis=int(axis)), int32)
@@ -34,6 +35,7 @@ def num_programs(axis: int) -> tensor:
 @builtin
 def arange(start: int, end: int) -> tensor:
     """The int32 tile start, start + 1, ..., end - 1. How many they are is a power of two."""
+    start, end = known_number(start), known_number(end)
     if not isinstance(start, int) or not isinstance(end, int):
         raise ValueError("arange's arguments must be of type tl.constexpr")
     if start >> 32 or end >> 32:
@@ -68,7 +70,7 @@ def full(shape: Any, value: Any, dtype: dtype) -> tensor:
 
 def static_shape(shape: Any) -> tuple[int, ...]:
     """A shape that is known when the kernel is compiled, as ints."""
-    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    sizes = tuple(map(known_number, shape)) if isinstance(shape, Sequence) else (known_number(shape),)
     for i, size in enumerate(sizes):
         if not isinstance(size, int):
             raise TypeError(f"Shape element {i} must have type `constexpr[int]`, got `constexpr[{type(size)}]")

@@ -51,6 +51,9 @@ class tensor(base_value):
         __pos__: Any
         __invert__: Any
 
+    known: int | bool | None = None
+    """The number that a scalar is, if a launch has fixed it and the kernel is compiled for it."""
+
     def __init__(self, handle: Handle, type: dtype) -> None:
         self.handle = handle
         self.type = type
@@ -99,6 +102,11 @@ class tensor(base_value):
 def dimensions(value: tensor) -> tuple[int, ...]:
     """The shape as Python ints; () for a scalar."""
     return value.type.shape if value.type.is_block() else ()
+
+
+def known_number(value: Any) -> Any:
+    """The number of a scalar that is known; any other value as it is."""
+    return value if not isinstance(value, tensor) or value.known is None else value.known
 
 
 def member(function: T) -> T:
