@@ -11,6 +11,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from naiad.errors import explain
 from naiad.ir.types import PointerType
 from naiad.lowering.emitter import vector_type
 
@@ -128,4 +129,9 @@ def made(type: Attribute) -> Kind:
         return kind(f"i{type.width.data}")
     if isinstance(type, AnyFloat) and type.name in LLVM:
         return kind(type.name)
-    raise NotImplementedError(f"the CPU backend has no values of type {type}")
+    raise explain(
+        NotImplementedError(f"the CPU backend has no values of type {type}"),
+        expected=f"a scalar or a vector of {', '.join(name for name in LLVM if name != 'i128')}",
+        found=str(type),
+        advice="take the next wider type",
+    )

@@ -32,6 +32,7 @@ from naiad.backends.cpu.target import CpuTarget
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.emitter import Module
 from naiad.lowering.locations import Locations
+from naiad.lowering.mistakes import placed
 from naiad.lowering.rules import Rules
 
 __all__ = ["RULES", "assert_messages", "lower"]
@@ -56,7 +57,9 @@ FIRST_ARGUMENT = 4
 
 
 def lower(module: ModuleOp, target: CpuTarget, lines: bool = False) -> str:
-    """The LLVM text of every function of a ttcir module; the toolchain adds the triple. Raises NoRule for unknown ops.
+    """The LLVM text of every function of a ttcir module; the toolchain adds the triple.
+
+    Raises CompilationError for what it cannot write.
 
     lines: whether instructions say which source line they come from, for a profiler or a debugger.
     """
@@ -64,7 +67,10 @@ def lower(module: ModuleOp, target: CpuTarget, lines: bool = False) -> str:
     messages = assert_messages(module)
     for op in module.ops:
         if op.name == "tt.func":
-            lower_function(op, out, target, messages, lines)
+            try:
+                lower_function(op, out, target, messages, lines)
+            except NotImplementedError as error:  # of its arguments; the ops in it say their own place
+                raise placed(op, error) from error
     return out.text()
 
 

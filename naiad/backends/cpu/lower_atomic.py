@@ -17,23 +17,33 @@ FAILURES = {"monotonic": "monotonic", "acquire": "acquire", "release": "monotoni
 NAMES = {"exch": "xchg", "xchg": "xchg", "fadd": "fadd", "fmax": "fmax", "fmin": "fmin", "add": "add", "and": "and",
          "or": "or", "xor": "xor", "max": "max", "min": "min", "umax": "umax", "umin": "umin"}  # fmt: skip
 
+OF_FLAGS = {"xchg": "xchg", "and": "and", "or": "or", "xor": "xor", "add": "xor", "umax": "or", "umin": "and",
+            "max": "and", "min": "or"}  # fmt: skip
+"""What operations on one bit are on the byte that holds it; with a sign, true is -1."""
+
 
 @rules.lower("ttc.atomic_rmw")
 def read_modify_write(op: Operation, e: CpuEmitter) -> str:
     name, order = NAMES[word(op, "kind")], ORDERS[word(op, "sem")]
-    kind = kind_of(op.operands[1])
+    of = kind_of(op.operands[1])
     pointer, value = e.all(op.operands)
-    if kind.element == "i1":
-        raise NotImplementedError("an atomic on int1")
+    if of.element == "i1":
+        return of_flag(e, f"atomicrmw {OF_FLAGS[name]} ptr {pointer}, i8", value, order)
     if name == "xchg":
-        return exchange(e, kind, pointer, value, order)
-    if kind.is_float and name in ("add", "max", "min"):
+        return exchange(e, of, pointer, value, order)
+    if of.is_float and name in ("add", "max", "min"):
         name = f"f{name}"
-    if name == "fadd" and not kind.is_small_float:
-        return e.op(f"atomicrmw fadd ptr {pointer}, {kind.llvm} {value} {order}, align {kind.bytes}")
+    if name == "fadd" and not of.is_small_float:
+        return e.op(f"atomicrmw fadd ptr {pointer}, {of.llvm} {value} {order}, align {of.bytes}")
     if name[0] == "f":
-        return by_swapping(e, kind, pointer, value, name, order)
-    return e.op(f"atomicrmw {name} ptr {pointer}, {kind.llvm} {value} {order}, align {kind.bytes}")
+        return by_swapping(e, of, pointer, value, name, order)
+    return e.op(f"atomicrmw {name} ptr {pointer}, {of.llvm} {value} {order}, align {of.bytes}")
+
+
+def of_flag(e: CpuEmitter, operation: str, value: str, order: str) -> str:
+    """The old flag, of an operation on the byte that holds it."""
+    old = e.op(f"{operation} {e.op(f'zext i1 {value} to i8')} {order}, align 1")
+    return e.op(f"trunc i8 {old} to i1")
 
 
 def exchange(e: CpuEmitter, kind: Kind, pointer: str, value: str, order: str) -> str:
@@ -81,6 +91,10 @@ def compare_and_swap(op: Operation, e: CpuEmitter) -> str:
     """Floats are compared by their bits."""
     kind, order = kind_of(op.results[0]), ORDERS[word(op, "sem")]
     pointer, expected, value = e.all(op.operands)
+    if kind.element == "i1":
+        expected, value = [e.op(f"zext i1 {x} to i8") for x in (expected, value)]
+        pair = e.op(f"cmpxchg ptr {pointer}, i8 {expected}, i8 {value} {order} {FAILURES[order]}, align 1")
+        return e.op(f"trunc i8 {e.op(f'extractvalue {{ i8, i1 }} {pair}, 0')} to i1")
     integer = kind.integer
     to, back = ("ptrtoint", "inttoptr") if kind.element == "ptr" else ("bitcast", "bitcast")
     expected, value = e.cast(to, kind, integer, expected), e.cast(to, kind, integer, value)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from naiad.errors import explain
 from naiad.language.builtin import builtin
 from naiad.language.casts import cast_to
 from naiad.language.external import Symbols, call_symbol, resolve
@@ -48,7 +49,12 @@ def _call(name: str, library: str | None, values: list[tensor]) -> tensor:
         return _compute(name, values, symbols)
     chosen = library or backend
     if name not in table(chosen):
-        raise NotImplementedError(f"libdevice.{name} does not exist on {chosen}")
+        raise explain(
+            NotImplementedError(f"libdevice.{name} does not exist on {chosen}"),
+            expected=f"a function of the device library of {chosen}",
+            found=f"{name}, which is one of {next(other for other in _TABLES if name in table(other))}'s",
+            advice="choose by the target: `if tl.target_info.is_cuda(): ... else: ...`",
+        )
     return call_symbol("", "", values, table(chosen)[name])
 
 

@@ -10,9 +10,9 @@ from naiad.backends.cpu.tiles.lanes import scalar_op
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile, is_virtual
 from naiad.backends.cpu.tiles.store import lower_stores, stored
 from naiad.backends.cpu.tiles.tiles import Tiles
-from naiad.errors import UnsupportedLanguageConstruct
 from naiad.ir import ttc
 from naiad.ir.base import segments, shape
+from naiad.lowering.mistakes import placed
 
 Rule = Callable[[Tiles, Operation], None]
 ROOTS: dict[str, Rule] = {}
@@ -48,13 +48,13 @@ def lower_op(tiles: Tiles, op: Operation) -> None:
     elif is_virtual(op):
         _scalar(tiles, op)
     else:
-        raise UnsupportedLanguageConstruct(None, None, f"the CPU backend has no rule for {op.name}")
+        raise placed(op, NotImplementedError(f"the CPU backend has no rule for {op.name}"))
 
 
 def _virtual(tiles: Tiles, op: Operation) -> None:
     """Nothing, or the tile into memory where the plan wants it there: now, or by the first nest that computes it."""
     if not is_virtual(op):
-        raise UnsupportedLanguageConstruct(None, None, f"the CPU backend has no rule for {op.name}")
+        raise placed(op, NotImplementedError(f"the CPU backend has no rule for {op.name}"))
     for result in op.results:
         if result in tiles.plan.stored:
             if (reader := _first_reader(tiles, op, result)) is not None:
