@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from naiad import knobs
+from naiad.backends.cpu import launcher as cpu
 from naiad.backends.launch.guards import never_changes
 from naiad.runtime.binder import make_namer
 from naiad.runtime.grid import normalize_grid
@@ -113,15 +114,19 @@ class Binding:
         return found
 
     def first(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-        """What `bind` gives: a native launcher where there is one for these arguments, else this."""
-        if callable(self.grid) or not (args or keywords):
+        """What `bind` gives: a native launcher, of the kernel for these arguments if there is one; else this."""
+        if callable(self.grid):
             return self
-        _, kernel, _ = self._found(self._whole(args, keywords))
-        if hasattr(kernel, "result"):  # a FutureKernel
-            kernel = kernel.result()
-        if kernel is not None and is_plain(self.function):
-            kernel._init_handles()
-            self.prepare(kernel, args, keywords)
+        if args or keywords:
+            _, kernel, _ = self._found(self._whole(args, keywords))
+            if hasattr(kernel, "result"):  # a FutureKernel
+                kernel = kernel.result()
+            if kernel is not None and is_plain(self.function):
+                kernel._init_handles()
+                self.prepare(kernel, args, keywords)
+        if not self.chain and (forward := cpu.forwarder(self.through_python)) is not None:  # others will follow it
+            self.chain.append(forward)
+            self.function._native[forward] = self.through_python
         return self.chain[0] if self.chain else self
 
     def prepare(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:

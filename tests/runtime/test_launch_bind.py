@@ -123,13 +123,20 @@ def test_a_held_number_is_as_if_it_were_given():
         np.testing.assert_array_equal(out[50:], before[50:])
 
 
-def test_without_examples_the_first_call_compiles():
+@needs_native
+def test_without_examples_the_first_call_compiles(through_python):
     kernel = make()
     launch = kernel.bind(grid=2, BLOCK=64)
-    assert len(kernel.device_caches["cpu"][0]) == 0
+    assert len(kernel.device_caches["cpu"][0]) == 0 and is_native(launch)
     for value in (3, 4, 5):
         check(launch, aligned(100), 100, value)
-    assert repr(launch) == "fill.bind(grid=(2, 1, 1), BLOCK=64)"
+    assert len(through_python) == 1 and len(kernel.device_caches["cpu"][0]) == 1
+    kernel.device_caches.clear()
+    for value in (3, 4, 5):
+        check(launch, aligned(100), 100, value)
+    assert len(through_python) == 2
+    with pytest.raises(TypeError, match=r"fill\.bind\(grid=\(2, 1, 1\), BLOCK=64\) takes 4 arguments"):
+        launch(1, 2, 3, 4, 5)
 
 
 def test_a_grid_function_is_asked_at_each_call():

@@ -15,7 +15,7 @@ from naiad.backends.cpu.pool import runner
 from naiad.backends.cpu.system import has_native_launcher
 from naiad.backends.launch.call_code import launcher_text
 from naiad.backends.launch.guards import Argument, Place
-from naiad.backends.launch.record import RECORD_OFFSET, Code, Form, Run, load_code, new_launcher
+from naiad.backends.launch.record import RECORD_OFFSET, Code, Form, Run, load_code, new_launcher, retire
 
 PLACE = Place("cpu", None, HEADER_SLOTS)
 
@@ -41,6 +41,17 @@ def bind(
     words = {Word.KERNEL: kernel.address, Word.PROGRAMS: x * y * z, Word.GRAIN: kernel.grain(x * y * z)}
     form = Form(arguments, keywords, struct.pack("<4q", x, y, z, 0) + slots, handle, fallback, globals)
     return new_launcher(code, form, Run(PLACE, words, functools.partial(LoadedKernel.failed, kernel), (kernel,)))
+
+
+def forwarder(fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+    """A native launcher that runs nothing and sends every call to its fallback; None where the platform has none."""
+    code = native_code()
+    if code is None:
+        return None
+    launcher = new_launcher(code, Form((), (), b"", None, fallback), Run(PLACE, {}, functools.partial(print), ()))
+    if launcher is not None:
+        retire(launcher)
+    return launcher
 
 
 def native_enabled(on: bool) -> None:
