@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from naiad.compiler.expressions import binary
 from naiad.compiler.known import as_known, items_as_known
 from naiad.compiler.mistakes import unsupported
-from naiad.compiler.values import as_variable, describe, handles_of, name_handles
-from naiad.errors import explain
+from naiad.compiler.values import as_variable, name_handles
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.tuples import as_value
 from naiad.language.tuples import tuple as language_tuple
@@ -78,13 +77,9 @@ def _store(g: "Generator", target: ast.expr, value: Any) -> None:
 
 
 def as_constexpr(value: Any) -> Any:
-    """A value for a name annotated with tl.constexpr. Raises where it is known only at run time."""
+    """A value for a name annotated with tl.constexpr: a number stays one. What is known only at run time may be named
+    so too, as in Triton; it is what it is, and refused where a constexpr is needed."""
     value = items_as_known(as_known(value))
-    if handles_of(value) and not isinstance(value, language_tuple):
-        error = TypeError("the value of a name annotated with tl.constexpr must be known when the kernel is compiled")
-        raise explain(
-            error, found=describe(value), advice="leave the annotation out, or compute it from constexpr values"
-        )
     return value if isinstance(value, base_value) else as_value(value)
 
 

@@ -258,6 +258,7 @@ def unpacks_too_few(n):
 @triton.jit
 def runtime_constexpr(n):
     x: tl.constexpr = n
+    tl.arange(0, x)
 
 
 @triton.jit

@@ -94,3 +94,17 @@ def test_numbers_past_the_type_are_not_known():
     out = np.zeros(16, "i4")
     wraps[(1,)](out, 1, 16)
     assert out.all()
+
+
+@naiad.jit
+def named_constexpr(out, n, B: tl.constexpr):
+    size: tl.constexpr = n * B
+    last: tl.constexpr = size - 1
+    for i in range(size):
+        tl.store(out + i, tl.minimum(i, last - 2))
+
+
+def test_a_run_time_value_may_be_named_constexpr():
+    out = np.zeros(16, "i4")
+    named_constexpr[(1,)](out, 2, 8)
+    assert (out == np.minimum(X, 13)).all()

@@ -46,7 +46,7 @@ MISTAKES = [
     (m.assigns_item, (N,), (3, 4), "t[0]", ["__setitem__ is not supported"]),
     (m.assigns_attribute, (N,), (2, 4), "n.value", ["Attribute assignment is not supported"]),
     (m.unpacks_too_few, (N,), (2, 4), "a, b, c = (n, n)", ["not enough values to unpack (expected 3, got 2)"]),
-    (m.runtime_constexpr, (N,), (2, 4), "x: tl.constexpr = n", ["must be known when the kernel is compiled", "int32"]),
+    (m.runtime_constexpr, (N,), (3, 4), "tl.arange(0, x)", ["arguments must be of type tl.constexpr", "x = int32"]),
     (m.tile_condition, (P,), (2, 4), "if tl.arange(0, 16) > 3:", ["Boolean value of Tensor with more than one value"]),
     (m.runtime_index, (N,), (3, 11), "t[n]", ["the index of a tuple must be known"]),
     (m.runtime_static_range, (P, N), (2, 4), "for i in tl.static_range(n):", ["tl.static_range", "int32"]),

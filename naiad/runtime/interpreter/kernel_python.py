@@ -23,9 +23,7 @@ from naiad.runtime.interpreter.show import shown
 
 def constant(value: Any) -> Any:
     """`x: tl.constexpr = value`."""
-    if is_runtime(value):
-        raise TypeError("the value of a name annotated with tl.constexpr must be known when the kernel is compiled")
-    return as_value(value)
+    return value if is_runtime(value) else as_value(value)
 
 
 def is_runtime(value: Any) -> bool:
