@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import naiad
+import naiad.language as tl
 from naiad import knobs
 from naiad.errors import AutotunerError
 from naiad.runtime.tuning import client as clients
@@ -15,6 +16,13 @@ from tests.runtime.kernels import add, scale_in_place
 SIZES = (32, 64, 128, 256, 512)
 CONFIGS = [naiad.Config({"BLOCK": block}) for block in SIZES]
 pytestmark = pytest.mark.skipif(process_count(2) < 2, reason="no fork on this system")
+
+
+@naiad.jit
+def copy_blocks(desc, out, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * BLOCK
+    places = out + start + tl.arange(0, BLOCK)
+    tl.store(places, tl.load(places) + desc.load([start]))
 
 
 @pytest.fixture
@@ -80,6 +88,22 @@ def test_a_configuration_whose_compiler_dies_only_loses(heard, monkeypatch):
     with pytest.raises(AutotunerError, match="signal 9"):
         tuned(scale_in_place, [CONFIGS[2], CONFIGS[3]], x.astype("f8"), 300, 0.5)
     assert (x == 1.5).all()
+
+
+def test_configurations_with_hooks(heard):
+    """The hook is called before the kernel is known: it says here what the descriptor's blocks are."""
+    torch = pytest.importorskip("torch")
+    from naiad.tools.tensor_descriptor import TensorDescriptor
+
+    def choose(arguments):
+        arguments["desc"].block_shape = [arguments["BLOCK"]]
+        arguments["out"][:] = 0
+
+    memory, out = torch.arange(2048, dtype=torch.float32), torch.full((2048,), 5.0)
+    configs = [naiad.Config({"BLOCK": block}, pre_hook=choose) for block in SIZES]
+    tuner = naiad.autotune(configs, key=[], do_bench=one_call)(copy_blocks)
+    tuner[lambda meta: (2048 // meta["BLOCK"],)](TensorDescriptor.from_tensor(memory, [1024]), out)
+    assert heard == [True] * 5 and (out == memory).all() and not tuner.reasons
 
 
 def test_a_server_that_is_gone(heard, monkeypatch):

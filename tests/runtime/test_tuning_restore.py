@@ -157,6 +157,23 @@ def test_hooks_keep_their_meaning():
     assert (x == 1).all() and len(seen) > 6 and set(seen) == {0.0}
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_hook_of_one_configuration_does_not_spoil_the_others(jobs):
+    def clear(arguments):
+        arguments["x"][:] = 0
+
+    times = iter((1.0, 2.0, 3.0))
+    configs = [SIX[0], *(naiad.Config({"BLOCK": block}, pre_hook=clear) for block in (64, 128))]
+    kernel = naiad.autotune(configs, key=["n"], do_bench=lambda call, quantiles: [call(), next(times)][1:] * 3)(
+        increment
+    )
+    x = np.arange(100, dtype="f4")
+    with knobs.naiad.scope():
+        knobs.naiad.tune_jobs = jobs
+        kernel[grid](x, 100)
+    assert kernel.best_config is SIX[0] and (x == np.arange(100) + 1).all()
+
+
 def test_putting_back_is_not_timed(monkeypatch):
     import time
 

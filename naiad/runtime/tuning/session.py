@@ -1,5 +1,6 @@
 """One tuning: every configuration gets times, from the disk, from trial runs, or infinite ones and a reason."""
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any, Self
@@ -56,8 +57,7 @@ class Session:
         for config in configs:
             if config not in found:
                 groups.setdefault(self.code_of(config), []).append(config)
-        known = [group[0] for group in groups.values() if self.is_known(group[0])]
-        self.died = compile_ahead([self.trial(config) for config in known], self.progress)
+        self.compile_ahead([group[0] for group in groups.values()])
         measured: dict[Config, Any] = {}
         for n, group in enumerate(groups.values()):
             self.progress("timing", n, len(groups), len(self.errors))
@@ -69,8 +69,8 @@ class Session:
                 self.reasons.update(dict.fromkeys(group, self.reasons[group[0]]))
         self.measured = len(groups)
         if kept is not None and groups:
-            lasting = {c: r for c, r in self.reasons.items() if not isinstance(self.errors.get(c), CompilerDied)}
-            kept.save(found, lasting)
+            passing = {str(error) for error in self.died.values()}  # another time it may not be killed
+            kept.save(found, {config: reason for config, reason in self.reasons.items() if reason not in passing})
         return {config: found[config] for config in configs}
 
     def code_of(self, config: Config) -> Any:
@@ -89,13 +89,24 @@ class Session:
         name = self.tuner.base_fn.__name__
         return Timings(name, self.device, self.tuner._function().cache_key, computed, key)
 
-    def trial(self, config: Config) -> Trial:
-        return Trial(self.tuner, self.snapshot, self.args, config, self.meta)
+    def compile_ahead(self, configs: Sequence[Config]) -> None:
+        """Compiles those that are legal, where that is worth it in other processes.
 
-    def is_known(self, config: Config) -> bool:
-        """Whether the kernel can be compiled ahead: the configuration is legal, and has no hook to be called first."""
-        conflict = self.meta.keys() & config.kwargs.keys()
-        return not (config.pre_hook or conflict or self.refusal(config))
+        A hook of a configuration has to be called first, and may write. What others write is copied before that.
+        """
+        legal = [c for c in configs if not self.meta.keys() & c.kwargs.keys() and not self.refusal(c)]
+        trials = [Trial(self.tuner, self.snapshot, self.args, config, self.meta) for config in legal]
+        plain = [trial for trial in trials if trial.config.pre_hook is None]
+        hooked = [trial for trial in trials if trial.config.pre_hook is not None]
+        self.died.update(compile_ahead(plain, self.progress))
+        if len(hooked) < 2:
+            return
+        for trial in plain:
+            if trial.config not in self.died:
+                with contextlib.suppress(*LOST):  # when it is tried, it will be told
+                    trial.copy_written()
+        self.died.update(compile_ahead(hooked, self.progress))
+        self.snapshot.restore()
 
     def refusal(self, config: Config) -> Exception | None:
         """Why a configuration is not tried at all."""

@@ -37,6 +37,8 @@ class Trial:
 
     def kernel(self) -> Any:
         """The kernel, compiled for the device of the arguments; None where only a launch would say which it is."""
+        if self.config.pre_hook:  # it may change arguments that the kernel is compiled for
+            self.config.pre_hook(self.arguments)
         function, keywords = self.tuner.fn, dict(self.current)
         while isinstance(function, Heuristics):
             function, keywords = function.fn, function.computed(self.args, keywords)
@@ -49,13 +51,14 @@ class Trial:
     def compile(self) -> None:
         """Compiles the kernel, and copies those arrays that it may write and that no earlier trial wrote."""
         try:
-            if self.config.pre_hook:  # it may change arguments that the kernel is compiled for
-                self.config.pre_hook(self.arguments)
-            kernel = self.kernel()
-            kernel = kernel.result() if hasattr(kernel, "result") else kernel
+            self.copy_written()
         except LOST as error:
             self.refuse(error)
             raise
+
+    def copy_written(self) -> None:
+        kernel = self.kernel()
+        kernel = kernel.result() if hasattr(kernel, "result") else kernel
         metadata = getattr(kernel, "metadata", None)
         self.target = getattr(metadata, "target", None)
         self.cover(getattr(metadata, "writes", None))
