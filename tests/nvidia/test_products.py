@@ -72,3 +72,5 @@ def test_products_in_parts_are_as_precise_as_they_say(
     assert np.abs((c - expected)[np.isfinite(expected)]).max() < tolerance * 32
     made = compiled(one_dot, dict(a_ptr=a, b_ptr=b, c_ptr=c), sizes, arch)
     assert instruction in made.asm["ptx"] and len(made.asm["cubin"]) > 0
+    parts = {"tf32x3": 1, "bf16x3": 2, "bf16x6": 3}[precision]  # of each operand, stored once; tf32 is cut when loaded
+    assert made.asm["ttgir"].count("ttg.local_alloc") == 2 * parts

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from naiad.ir.base import bits, shape, tensor
+from naiad.ir.base import bits, retype, shape, tensor
 from naiad.ir.encodings import encoding, layout_of, linear_of, memdesc
 from naiad.ir.nvg import WarpGroupDotOp, WarpGroupDotWaitOp
 from naiad.ir.ttg import ConvertLayoutOp, LocalAllocOp, LocalLoadOp, MemDescTransOp
@@ -23,6 +23,9 @@ from naiad.layouts.convert import SharedMove, plan
 from naiad.layouts.distributed import Blocked, DotOperand, Linear
 from naiad.layouts.mma import NvidiaMma
 from naiad.layouts.shared import NvmmaShared, SwizzledShared
+from naiad.passes.common.cse import merge_equal_ops
+from naiad.passes.effects import is_speculatable
+from naiad.passes.ttgir.transfer import is_elementwise, is_tile
 
 __all__ = ["DotOperands", "is_local", "swizzled_for"]
 
@@ -73,9 +76,62 @@ class DotOperands(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in list(op.walk()):
             if isinstance(inner, ConvertLayoutOp) and goes_through_shared(inner):
+                compute_behind(inner)
+        merge_equal_ops(op)
+        for inner in list(op.walk()):
+            if isinstance(inner, ConvertLayoutOp) and goes_through_shared(inner):
                 split(inner)
             elif inner.name == "tt.dot" and is_hopper(inner):
                 to_warp_group(inner)
+
+
+FEW = 4
+"""Ops that are rather computed in the layout of an operand, where several warps hold each element, than moved."""
+
+
+def compute_behind(convert: Operation) -> None:
+    """convert(f(x)) -> f(convert(x)) for a few ops on what was loaded, so that it moves once, as it comes."""
+    chain = set(made_of(convert.operands[0], bits(convert.results[0].type)) or ())
+    if not 0 < len(chain) <= FEW:
+        return
+    layout = convert.results[0].type.encoding
+    known: dict[SSAValue, SSAValue] = {}
+
+    def there(value: SSAValue) -> SSAValue:
+        """A value in the operand's layout."""
+        if not is_tile(value):
+            return value
+        if value not in known:
+            type = tensor(value.type.element_type, shape(value.type), layout)
+            if value.owner in chain:
+                copy = value.owner.clone({o: there(o) for o in value.owner.operands})
+                copy.location = value.owner.location
+                retype(copy.results[0], type)
+            else:
+                copy = ConvertLayoutOp(value, results=[type], location=convert.location)
+            convert.parent_block().insert_op_before(copy, convert)
+            known[value] = copy.results[0]
+        return known[value]
+
+    Rewriter.replace_op(convert, [], [there(convert.operands[0])])
+
+
+def made_of(value: SSAValue, width: int) -> list[Operation] | None:
+    """The ops of this width that make a value out of loads, users last; None where it is made of something else."""
+    op = value.owner
+    if not isinstance(op, Operation) or bits(value.type) != width:
+        return None
+    if op.name == "tt.load":
+        return []
+    if not is_elementwise(op) or not is_speculatable(op) or len(op.results) != 1:
+        return None
+    chain: list[Operation] = []
+    for operand in filter(is_tile, op.operands):
+        found = made_of(operand, width)
+        if found is None or len(chain) > FEW:
+            return None
+        chain += found
+    return [*chain, op]
 
 
 def is_hopper(dot: Operation) -> bool:
@@ -138,8 +194,11 @@ def stored(value: SSAValue, anchor: Operation, choose: Choice) -> SSAValue:
     is_turned = isinstance(maker, Operation) and maker.name == "tt.trans" and len(shape(value.type)) == 2
     source = made_local(maker.operands[0] if is_turned else value, anchor)
     layout, element = choose(source.type, is_turned), source.type.element_type
-    alloc = LocalAllocOp(source, results=[memdesc(element, shape(source.type), layout)], location=anchor.location)
-    anchor.parent_block().insert_op_before(alloc, anchor)
+    kind = memdesc(element, shape(source.type), layout)
+    alloc = stored_before(source, kind, anchor)
+    if alloc is None:
+        alloc = LocalAllocOp(source, results=[kind], location=anchor.location)
+        anchor.parent_block().insert_op_before(alloc, anchor)
     if not is_turned:
         return alloc.results[0]
     view = memdesc(element, shape(value.type), turned(layout))
@@ -147,6 +206,15 @@ def stored(value: SSAValue, anchor: Operation, choose: Choice) -> SSAValue:
     trans = MemDescTransOp(alloc.results[0], results=[view], location=anchor.location, order=order)
     anchor.parent_block().insert_op_before(trans, anchor)
     return trans.results[0]
+
+
+def stored_before(source: SSAValue, kind: Attribute, anchor: Operation) -> Operation | None:
+    """An allocation of the same tile, for a dot before this one."""
+    for use in source.uses:
+        op = use.operation
+        if op.name == "ttg.local_alloc" and op.results[0].type == kind and op.parent_block() is anchor.parent_block():
+            return op
+    return None
 
 
 def split(convert: Operation) -> None:
