@@ -23,7 +23,6 @@ CASES: dict[str, Callable[[], None]] = {
     "matmul by wgmma": lambda: tests.test_matmul(np.float16, 4, 3, 90),
     "matmul, transposed": lambda: tests.test_matmul_with_transposed_operands(90, (128, 32, 64)),
     "operands computed": lambda: tests.test_matmul_of_operands_computed_in_the_loop(90),
-    "8-bit floats": lambda: tests.test_matmul_of_8_bit_floats(tests.E4M3, tests.E5M2, (128, 32, 64), 3),
     "multiply and add": lambda: tests.test_dot(np.float32, np.float32, "ieee", 1e-6, (32, 64, 32)),
     "attention": lambda: tests.test_attention(90),
     "transpose": lambda: tests.test_transpose(np.float32),
