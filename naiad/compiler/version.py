@@ -102,7 +102,7 @@ def _version_file(library: str) -> tuple[str, os.stat_result] | None:
 
 def _seen(files: Facts) -> str:
     """A digest of what the file system says of files. A change time cannot be set back, unlike a modification time."""
-    told = [f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino} {s.st_dev}" for path, s in files]
+    told = [f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}" for path, s in files]
     return _digest(*told)
 
 
@@ -124,9 +124,9 @@ def _digest(*parts: str) -> str:
 def _recall(memo: str, seen: str) -> Version | None:
     """What was remembered of files that look like this; None where nothing was, or the memo is damaged."""
     try:
-        with open(memo, encoding="ascii") as file:
-            words = file.read().split()
-    except (OSError, ValueError):
+        with open(memo, "rb") as file:  # Latin-1, as ASCII: importing another codec would take longer than all else
+            words = file.read().decode("latin-1").split()
+    except OSError:
         return None
     if len(words) != 4 or words[0] != seen or words[3] != _digest(*words[:3]):
         return None
@@ -139,8 +139,8 @@ def _remember(memo: str, seen: str, found: Version) -> None:
     aside = f"{memo}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
     try:
         os.makedirs(os.path.dirname(memo), exist_ok=True)
-        with open(aside, "x", encoding="ascii") as file:
-            file.write(" ".join([*words, _digest(*words)]))
+        with open(aside, "xb") as file:
+            file.write(" ".join([*words, _digest(*words)]).encode())
         os.replace(aside, memo)
     except OSError:
         with contextlib.suppress(OSError):
