@@ -14,6 +14,9 @@ from naiad.backends.cpu.elf import Image
 from naiad.backends.cpu.host import described, host
 from naiad.backends.cpu.loader import NOTHING, LoadError, load
 
+DIGEST = 32
+"""Bytes of a SHA-256."""
+
 
 def native_image(text: str, names: Collection[str], externals: Mapping[str, int] = NOTHING) -> Image:
     """The code of the LLVM text, loaded as by `load`: from the cache folder, else compiled and stored there."""
@@ -23,7 +26,7 @@ def native_image(text: str, names: Collection[str], externals: Mapping[str, int]
     path = os.path.join(knobs.cache.dir, "native", f"{key}.o")
     try:
         with open(path, "rb") as stored:
-            return load(stored.read(), names, externals)
+            return load(checked(stored.read()), names, externals)
     except (OSError, LoadError):  # not there, or damaged
         obj = compiled(text)
         store(path, obj)
@@ -37,13 +40,21 @@ def compiled(text: str) -> bytes:
     return object_code(text, Machine.of(baseline))
 
 
+def checked(data: bytes) -> bytes:
+    """The object in a file: what stands before its SHA-256. LoadError where it is not what was written."""
+    obj, digest = data[:-DIGEST], data[-DIGEST:]
+    if hashlib.sha256(obj).digest() != digest:
+        raise LoadError("the file is damaged")
+    return obj
+
+
 def store(path: str, obj: bytes) -> None:
     """Writes the file at once or not at all; a folder that cannot be written only costs the next process a compile."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
         with open(temporary, "wb") as file:
-            file.write(obj)
+            file.write(obj + hashlib.sha256(obj).digest())
         os.replace(temporary, path)
     except OSError:
         pass

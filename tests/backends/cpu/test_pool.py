@@ -162,8 +162,11 @@ def test_damaged_files_are_compiled_again(tmp_path, monkeypatch):
     assert native_image(COUNT, ["count"])
     [file] = (tmp_path / "native").iterdir()
     whole = file.read_bytes()
-    file.write_bytes(whole[:100])
-    assert native_image(COUNT, ["count"]) and file.read_bytes() == whole
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (whole[:100], b"", bytes(flipped)):
+        file.write_bytes(damaged)
+        assert native_image(COUNT, ["count"]) and file.read_bytes() == whole
 
 
 def test_thread_count_follows_the_environment(monkeypatch):
