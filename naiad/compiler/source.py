@@ -12,7 +12,7 @@ from naiad.backends.constants import stable
 class ASTSource:
     """A function, the types of its parameters, and what is known about the arguments.
 
-    signature: name to type (`*fp32`, `i32`, `constexpr`, a tuple of types), in the order of the parameters.
+    signature: name to type (`*fp32`, `i32`, `constexpr`, a tuple of types), in any order.
     constexprs: path to value; a path is a parameter's name or `(index,)`, or `(index, i, ...)` within a tuple. A path
     whose type is not `constexpr` is an argument folded as a value: it keeps its type, and has no slot in the launch.
     attrs: path to attributes of the argument, `{(0,): [["tt.divisibility", 16]]}`.
@@ -32,14 +32,16 @@ class ASTSource:
         self.language = Language.TRITON
         self.ext = "ttir"
         self.name: str = fn.__name__
-        self.signature = dict(signature)
+        self.signature = {name: signature[name] for name in fn.arg_names if name in signature}
+        if unknown := signature.keys() - self.signature.keys():
+            raise TypeError(f"{self.name} has no parameter {sorted(unknown)[0]!r}; it takes {', '.join(fn.arg_names)}")
         self.constants = {
             (fn.arg_names.index(path),) if isinstance(path, str) else tuple(path): value
             for path, value in (constexprs or {}).items()
         }
-        for i, name in enumerate(self.signature):  # a parameter that says constexpr is one, whatever its type here
-            if (i,) in self.constants and fn.params[i].is_constexpr:
-                self.signature[name] = "constexpr"
+        for i, parameter in enumerate(fn.params):  # one that says constexpr is one, whatever its type here
+            if (i,) in self.constants and parameter.is_constexpr:
+                self.signature[parameter.name] = "constexpr"
         self.attrs = dict(attrs or {})
 
     def hash(self) -> str:
