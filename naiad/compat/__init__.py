@@ -16,8 +16,13 @@ __all__ = ["install", "is_installed", "uninstall"]
 
 
 def is_installed() -> bool:
-    """Whether `triton` means naiad in this process."""
-    return any(isinstance(finder, DropInFinder) for finder in sys.meta_path)
+    """Whether `triton` means naiad in this process, or will when it is imported: in a child of one with the drop-in."""
+    return any(isinstance(finder, DropInFinder) or _is_door(finder) for finder in sys.meta_path)
+
+
+def _is_door(finder: object) -> bool:
+    """Whether this is the finder of children/sitecustomize.py, which calls `install`."""
+    return getattr(finder, "is_naiads_door", False)
 
 
 def install(version: str | None = None, children: bool = False) -> None:
@@ -32,7 +37,7 @@ def install(version: str | None = None, children: bool = False) -> None:
         knobs.naiad.triton_version = version
     if children:
         inherit()
-    if is_installed():
+    if any(isinstance(finder, DropInFinder) for finder in sys.meta_path):
         return
     if (module := sys.modules.get("triton")) is not None and not is_drop_in(module):
         place = getattr(module, "__file__", "somewhere")
@@ -45,6 +50,6 @@ def uninstall() -> None:
     """Forgets the drop-in's modules; `import triton` gives what is installed. What code took before stays naiad's."""
     disinherit()
     withdraw()
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, DropInFinder)]
+    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, DropInFinder) and not _is_door(f)]
     for name in [name for name in sys.modules if name == "triton" or name.startswith("triton.")]:
         del sys.modules[name]

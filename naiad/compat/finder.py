@@ -159,7 +159,7 @@ class DropInDistribution(Distribution):
 def _is_only_asked() -> bool:
     """Whether the finder's caller is importlib.util.find_spec, which wants None for no module, and not an import."""
     caller = sys._getframe(2)
-    while caller is not None and caller.f_globals.get("__name__") == "importlib._bootstrap":
+    while caller is not None and caller.f_globals.get("__name__") in ("importlib._bootstrap", "sitecustomize"):
         caller = caller.f_back  # type: ignore[assignment]
     return caller is not None and caller.f_globals.get("__name__") == "importlib.util"
 

@@ -114,10 +114,22 @@ def test_the_environment_after_uninstall(monkeypatch, tmp_path):
 
 def test_a_sitecustomize_of_the_environment_still_runs(tmp_path):
     write(tmp_path, sitecustomize="mark = 7")
-    code = "import sys, sitecustomize; from naiad import compat; print(sitecustomize.mark, compat.is_installed())"
+    code = """if True:
+        import importlib.metadata, importlib.util, sys
+        import sitecustomize
+        print(sitecustomize.mark, "naiad" in sys.modules, list(importlib.metadata.distributions()) != [])
+        print(importlib.util.find_spec("triton.profiler"), importlib.util.find_spec("numpy") is not None)
+        print(importlib.metadata.version("triton"), importlib.util.find_spec("triton").loader.__module__)
+        from naiad import compat
+        import triton
+        print(triton.knobs.__name__, compat.is_installed())
+        compat.uninstall()
+        print(compat.is_installed())
+    """
     paths = os.pathsep.join([children.HERE, str(tmp_path)])
-    assert python(["-c", code], tmp_path, PYTHONPATH=paths, NAIAD_AS_TRITON="1") == "7 True"
-    off = "import sys, sitecustomize; print(sitecustomize.mark, 'naiad' in sys.modules)"
+    lines = python(["-c", code], tmp_path, PYTHONPATH=paths, NAIAD_AS_TRITON="1").splitlines()
+    assert lines == ["7 False True", "None True", "3.6.0 naiad.compat.finder", "naiad.knobs True", "False"]
+    off = "import sys, sitecustomize; print(sitecustomize.mark, type(sys.meta_path[0]).__name__ == 'Door')"
     assert python(["-c", off], tmp_path, PYTHONPATH=paths, NAIAD_AS_TRITON="0") == "7 False"
 
 

@@ -1,26 +1,42 @@
-"""Run by Python as it starts, where this folder is on PYTHONPATH: installs the drop-in if NAIAD_AS_TRITON is on.
+"""Run by Python as it starts, where this folder is on PYTHONPATH: lets `import triton` install the drop-in.
 
-It stands in front of a sitecustomize that the environment has, which runs after it.
+Nothing of naiad is imported before. The folder stands in front of a sitecustomize that the environment has, which runs
+after this one.
 """
 
 import os
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec
+from types import ModuleType
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def install_drop_in() -> None:
-    """Makes `triton` mean naiad. Nothing happens in a Python that is too old for naiad: it is some tool's."""
-    on = os.environ.get("NAIAD_AS_TRITON", "").lower() in ("1", "true", "on", "yes", "y")
-    if not on or sys.version_info < (3, 11):
-        return
-    if PathFinder.find_spec("naiad") is None:
-        sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(HERE))))
-    from naiad import compat
+class Door:
+    """A finder that does nothing but to install the drop-in once somebody asks for triton."""
 
-    compat.install()
+    is_naiads_door = True
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "triton" and not name.startswith("triton."):
+            return None
+        return self.drop_in().find_spec(name, path, target)
+
+    def find_distributions(self, context: object) -> Iterable[object]:
+        return self.drop_in().find_distributions(context) if getattr(context, "name", None) == "triton" else ()
+
+    def drop_in(self):  # no type: it would have to be imported
+        """The finder that takes this one's place."""
+        if PathFinder.find_spec("naiad") is None:
+            sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(HERE))))
+        from naiad import compat
+
+        compat.install()
+        return sys.meta_path[0]
 
 
 def run_the_next() -> None:
@@ -32,5 +48,7 @@ def run_the_next() -> None:
         spec.loader.exec_module(module)
 
 
-install_drop_in()
+# A Python that is too old for naiad is some tool's.
+if os.environ.get("NAIAD_AS_TRITON", "").lower() in ("1", "true", "on", "yes", "y") and sys.version_info >= (3, 11):
+    sys.meta_path.insert(0, Door())
 run_the_next()
