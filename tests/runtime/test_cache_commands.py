@@ -2,7 +2,11 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from naiad.runtime.jit import JITFunction
 from naiad.tools import cli
 from tests.runtime.kernels import add, write_scalar
 
+ROOT = Path(__file__).parent.parent.parent
 CONSTANT = tl.constexpr(3)
 
 
@@ -233,3 +238,40 @@ def test_env_lists_every_variable(capsys, monkeypatch):
     assert (threads["value"], threads["default"], threads["knob"]) == (3, 0, "naiad.num_threads")
     assert "expected int" in rows["TRITON_REDIS_PORT"]["error"] and rows["TRITON_REDIS_PORT"]["value"] is None
     environment._said.clear()
+
+
+KERNEL = """
+import numpy as np
+import naiad
+import naiad.language as tl
+from naiad import knobs
+
+@naiad.jit
+def triple(out, BLOCK: tl.constexpr):
+    tl.store(out + tl.arange(0, BLOCK), tl.arange(0, BLOCK) * 3)
+
+knobs.compilation.listener = lambda **facts: print(facts["cache_hit"])
+out = np.zeros(8, "i4")
+triple[(1,)](out, BLOCK=8)
+assert (out == np.arange(8) * 3).all()
+"""
+
+
+def test_an_archive_serves_another_installation_elsewhere(tmp_path):
+    """The same naiad and kernel in other folders, with other times: as on another machine."""
+    archive = str(tmp_path / "kernels.tar.gz")
+
+    def python(place, *arguments):
+        root = tmp_path / place
+        if not root.exists():
+            shutil.copytree(ROOT / "naiad", root / "naiad", copy_function=shutil.copy)
+            (root / "script.py").write_text(KERNEL)
+        variables = {**os.environ, "PYTHONPATH": str(root), "TRITON_CACHE_DIR": str(root / "cache")}
+        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=root, env=variables)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert python("one", "script.py") == "False\n"
+    assert "1 entry written" in python("one", "-m", "naiad", "cache", "export", archive)
+    assert "1 entry imported" in python("two", "-m", "naiad", "cache", "import", archive)
+    assert python("two", "script.py") == "True\n"
