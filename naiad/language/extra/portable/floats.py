@@ -64,14 +64,20 @@ def _power(x: Any, y: Any) -> Any:
     return emit("math.powf", x, cast_to(y, x.dtype))
 
 
+def _turned(x: Any) -> Any:
+    """x brought to [-1, 1] by multiples of 2: exact."""
+    return x - 2.0 * emit("math.roundeven", x * 0.5)
+
+
 def _sin_pi(x: Any) -> Any:
-    turns = x - 2.0 * emit("math.roundeven", x * 0.5)  # exact: in [-1, 1]
-    return emit("math.sin", turns * PI)
+    y = _turned(x)
+    size = emit("math.absf", y)
+    folded = where(size > 0.5, 1.0 - size, size)  # exact: sin(pi - a) = sin(a)
+    return emit("math.copysign", emit("math.sin", folded * PI), where(y == 0, x, y))
 
 
 def _cos_pi(x: Any) -> Any:
-    turns = x - 2.0 * emit("math.roundeven", x * 0.5)
-    return emit("math.cos", turns * PI)
+    return emit("math.sin", (0.5 - emit("math.absf", _turned(x))) * PI)
 
 
 def _norm(*values: Any) -> Any:
