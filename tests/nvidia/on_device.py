@@ -14,7 +14,7 @@ from pathlib import Path
 OUT = Path(os.environ.get("OUT", "out"))
 BENCH = Path(os.environ.get("BENCH", "shared/bench"))
 END = time.monotonic() + float(os.environ.get("SECONDS_LEFT", "450"))
-FILES = ("tests/nvidia/test_gpu.py", "tests/nvidia/test_gpu_launch.py")
+FILES = ("tests/nvidia/test_gpu.py", "tests/nvidia/test_gpu_more.py", "tests/nvidia/test_gpu_launch.py")
 HOOK = "import naiad.compat; naiad.compat.install()"
 ROWS = [
     "vector_add",
