@@ -20,6 +20,7 @@ Value = TypeVar("Value")
 on_change: list[Callable[[], None]] = []
 """Called after any setting or hook changed in this process: for what was prepared with the settings as they were."""
 TRUE = frozenset({"1", "true", "on", "yes", "y"})
+FALSE = frozenset({"0", "false", "off", "no", "n"})
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _said: set[str] = set()
 
@@ -127,6 +128,8 @@ class env_bool(env_base[bool]):
         super().__init__(key, default, doc, invalidates, unused)
 
     def parse(self, text: str) -> bool:
+        if text.lower() not in TRUE | FALSE:
+            warn_once(f"{self.key}={text} is taken as 0: expected 1, true, on, yes, y or 0, false, off, no, n")
         return text.lower() in TRUE
 
 

@@ -73,6 +73,13 @@ def test_truth(group, monkeypatch, word, value):
     assert group.either is value
 
 
+def test_what_is_no_truth_value_is_false_and_said(group, monkeypatch):
+    monkeypatch.setattr(environment, "_said", set())
+    monkeypatch.setenv("NAIAD_TEST_EITHER", "perhaps")
+    with pytest.warns(RuntimeWarning, match="NAIAD_TEST_EITHER=perhaps is taken as 0"):
+        assert group.either is False
+
+
 def test_a_number_that_is_none_says_so(group, monkeypatch):
     monkeypatch.setenv("NAIAD_TEST_COUNT", "many")
     with pytest.raises(RuntimeError, match="NAIAD_TEST_COUNT=many: expected int"):
