@@ -162,3 +162,45 @@ def test_special_values(name, dtype, symbols):
             continue  # a pole, whose distance no float has
         off = ulps(name, y, wanted(name, float(x)), dtype)
         assert off <= ULPS.get(name, 2.0), (x, y, wanted(name, float(x)), off)
+
+
+MOST = 3e38
+SEVERAL = {  # (operands, result)
+    "fdim": (((-INF, 0.0), 0.0), ((1.0, 3.0), 0.0), ((3.0, 1.0), 2.0), ((INF, INF), 0.0), ((NAN, 1.0), NAN)),
+    "fmod": (((5.5, 2.0), 1.5), ((-5.5, 2.0), -1.5), ((-4.0, 2.0), -0.0), ((1.0, INF), 1.0), ((INF, 2.0), NAN),
+             ((1.0, 0.0), NAN)),
+    "remainder": (((5.5, 2.0), -0.5), ((5.0, 2.0), 1.0), ((7.0, 2.0), -1.0), ((1.0, INF), 1.0), ((INF, 2.0), NAN)),
+    "hypot": (((3.0, 4.0), 5.0), ((INF, NAN), INF), ((-INF, 1.0), INF), ((MOST, 0.0), MOST), ((0.0, -0.0), 0.0)),
+    "rhypot": (((3.0, 4.0), 0.2), ((INF, 1.0), 0.0), ((0.0, 0.0), INF)),
+    "atan2": (((0.0, -0.0), math.pi), ((-0.0, -1.0), -math.pi), ((0.0, 0.0), 0.0), ((-0.0, 0.0), -0.0),
+              ((INF, INF), math.pi / 4), ((-INF, -INF), -3 * math.pi / 4), ((1.0, 0.0), math.pi / 2),
+              ((-1.0, INF), -0.0)),
+    "pow": (((0.0, 0.0), 1.0), ((NAN, 0.0), 1.0), ((1.0, NAN), 1.0), ((-1.0, INF), 1.0), ((-2.0, 3.0), -8.0),
+            ((-2.0, 0.5), NAN), ((0.0, -1.0), INF), ((-0.0, -1.0), -INF), ((-0.0, 3.0), -0.0), ((-INF, 3.0), -INF)),
+    "copysign": (((1.0, -0.0), -1.0), ((-INF, 1.0), INF)),
+    "nextafter": (((0.0, 1.0), 1e-45), ((INF, 0.0), 3.4028235e38), ((1.0, 1.0), 1.0), ((0.0, -0.0), -0.0)),
+    "norm3d": (((2.0, 3.0, 6.0), 7.0), ((INF, NAN, 1.0), INF), ((1.0, NAN, -INF), INF), ((MOST, 0.0, 0.0), MOST)),
+    "rnorm3d": (((2.0, 3.0, 6.0), 1 / 7), ((INF, 1.0, 1.0), 0.0)),
+}  # fmt: skip
+
+
+def of_several(x, o, F: tl.constexpr, K: tl.constexpr):
+    i = tl.arange(0, 16)
+    a, b, c = tl.load(x + i), tl.load(x + 16 + i), tl.load(x + 32 + i)
+    tl.store(o + i, F(a, b) if K == 2 else F(a, b, c))
+
+
+@pytest.mark.parametrize("symbols", [False, True], ids=["language", "symbols"])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_special_values_of_several(name, symbols):
+    cases = SEVERAL[name]
+    x = np.zeros((3, 16), np.float32)
+    for n, (given, _) in enumerate(cases):
+        x[: len(given), n] = given
+    out, count = np.full(16, 77, np.float32), len(cases[0][0])
+    by_name = builtin(lambda *xs: call_symbol("", "", list(xs), table("cuda")[name]))
+    jit(of_several)[(1,)](x, out, by_name if symbols else getattr(libdevice, name), count)
+    for (given, want), got in zip(cases, out, strict=False):
+        want = np.float32(want)
+        same = np.isclose(got, want, rtol=3e-7, atol=0, equal_nan=True)
+        assert same and (np.isnan(want) or np.signbit(got) == np.signbit(want)), (given, got, want)

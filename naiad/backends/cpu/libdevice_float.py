@@ -99,10 +99,11 @@ def cos_of_pi(x: Number) -> Number:
 
 
 def norm(*xs: Number) -> Number:
-    total = xs[0] * xs[0]
+    """The length of a vector, without overflow; infinite where a coordinate is, whatever the others are."""
+    total = xs[0]
     for x in xs[1:]:
-        total = x.fused(x, total)
-    return total.call("sqrt")
+        total = Number(x.e, x.kind, by_lanes(x.e, "hypot", x.kind, [total.text, x.text]))
+    return total
 
 
 def inverse_norm(*xs: Number) -> Number:
