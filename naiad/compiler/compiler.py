@@ -19,6 +19,7 @@ from naiad import knobs
 from naiad.backends import BaseBackend, GPUTarget, find
 from naiad.backends.driver import driver
 from naiad.compiler.asm import AsmDict, Lazy, text_of_module
+from naiad.compiler.deep import deeply
 from naiad.compiler.kernel import CompiledKernel, KernelMetadata, LazyDict
 from naiad.compiler.keys import described_key, get_cache_key
 from naiad.compiler.source import ASTSource, IRSource, argument_names
@@ -119,7 +120,11 @@ class _Compilation:
         if hook := knobs.runtime.add_stages_inspection_hook:
             hook(self.backend, stages, self.options, self.src.language, self.backend.target.arch)
         with uncollected():
-            self._run_stages(stages, metadata, results, times, until)
+            try:
+                self._run_stages(stages, metadata, results, times, until)
+            except RecursionError:
+                results.clear()
+                deeply(lambda: self._run_stages(stages, metadata, results, times, until))
 
     def _run_stages(
         self,
