@@ -90,8 +90,10 @@ def _version_file(library: str) -> tuple[str, os.stat_result] | None:
     """Looks in the folders of sys.path: asking the import system takes ten times as long, and comes last."""
     for folder in sys.path:
         path = os.path.join(folder, library, "_version.py")
-        with contextlib.suppress(OSError):
+        try:
             return path, os.stat(path)
+        except OSError:
+            continue
     spec = importlib.util.find_spec(library)
     if spec is None or not spec.origin or not os.path.exists(spec.origin):
         return None

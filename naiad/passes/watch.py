@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from naiad import knobs
+from naiad.environment import FALSE, TRUE
 
 Watch = Callable[[ModulePass], AbstractContextManager[None]]
 """Gives what surrounds the run of a pass."""
@@ -41,10 +42,10 @@ def watched(pipeline: str, module: ModuleOp) -> Watch | None:
 
 def _is_meant(wanted: str, module: ModuleOp) -> bool:
     """Whether MLIR_ENABLE_DUMP means this module: by 1 and the like all, by a name the kernel of that name."""
-    if not wanted or wanted.lower() in ("0", "false", "off", "no", "n"):
+    if not wanted or wanted.lower() in FALSE:
         return False
     names = {op.properties["sym_name"].data for op in module.ops if "sym_name" in op.properties}
-    return wanted.lower() in ("1", "true", "on", "yes", "y") or wanted in names
+    return wanted.lower() in TRUE or wanted in names
 
 
 def _text(module: ModuleOp) -> str:
