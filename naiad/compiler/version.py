@@ -52,8 +52,7 @@ def version(sources: tuple[str, ...] = SOURCES, root: str = ROOT) -> Version:
     memo = os.path.join(knobs.cache.dir, f"version-{_digest(root, *sources)[:16]}")
     if known := _recall(memo, seen):
         return known
-    names = [f"python {sys.version_info[0]}.{sys.version_info[1]}"]
-    found = Version(_content(own, root), _digest(*names, _content(libraries)))
+    found = Version(_content(own, root), _digest(*_releases(), _content(libraries)))
     newest = max((max(stat.st_mtime_ns, stat.st_ctime_ns) for _, stat in [*own, *libraries]), default=0)
     if time.time_ns() - newest > SETTLED_NS:
         _remember(memo, seen, found)
@@ -81,8 +80,19 @@ def _files(root: str, folder: str, below: bool) -> Iterator[tuple[str, os.stat_r
             yield from _files(root, f"{folder}/{item.name}", below)
 
 
+def _releases() -> list[str]:
+    """Python's release and those of the libraries, as installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [f"python {sys.version_info[0]}.{sys.version_info[1]}"]
+    for name in LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return found
+
+
 def _libraries() -> Facts:
-    """The files that say which version of a library is installed; none of it is imported."""
+    """A file of each library that is another one when another release is installed; none of it is imported."""
     return [fact for name in LIBRARIES if (fact := _version_file(name)) is not None]
 
 

@@ -111,6 +111,17 @@ def test_the_libraries_are_in_the_key(copy, tmp_path, monkeypatch):
     assert key(copy) != before
 
 
+def test_another_release_of_a_library_is_another_key(copy, monkeypatch):
+    before = key(copy)
+    releases = versions._releases()
+    assert any(text.startswith("xdsl 0.") for text in releases) and any("llvmlite 0." in text for text in releases)
+    monkeypatch.setattr(versions, "_releases", lambda: [*releases[:-1], "xdsl 9.9"])
+    assert key(copy) == before  # remembered: the files of the libraries are as they were
+    for memo in Path(knobs.cache.dir).glob("version-*"):
+        memo.unlink()
+    assert key(copy) != before
+
+
 def test_targets_have_keys_of_their_own():
     found = {path for path, _ in versions.facts(versions.ROOT, CPUBackend.sources)}
     assert not [path for path in found if path.startswith(("backends/nvidia", "layouts", "passes/ttgir"))]
