@@ -218,7 +218,9 @@ class naiad_knobs(base_knobs):
     )
     remote_timeout = env_float("NAIAD_REMOTE_TIMEOUT", 1.0, "seconds that the remote cache has for an answer")
     as_triton = env_bool("NAIAD_AS_TRITON", False, "children of `naiad run` get the drop-in; set to 0 to keep it away")
-    tune_jobs = env_int("NAIAD_TUNE_JOBS", 0, "processes that compile what is tuned; 0: as many as cores, 1: this one")
+    tune_jobs = env_int(
+        "NAIAD_TUNE_JOBS", 0, "processes that compile what is tuned; 1: this one; 0: others where that is worth it"
+    )
     tune_restore = env_bool("NAIAD_TUNE_RESTORE", True, "tuning puts back the arrays that a kernel writes")
     triton_version = env_str("NAIAD_TRITON_VERSION", "3.6.0", "triton.__version__ under the drop-in")
 
