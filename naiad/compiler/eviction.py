@@ -6,6 +6,7 @@ be larger than the limit by that much. What another process is reading stays rea
 """
 
 import contextlib
+import math
 import os
 import shutil
 import time
@@ -23,8 +24,8 @@ SHARE = 32
 """A process looks again after it has written this part of the limit."""
 KEPT = 0.9
 """How much of the limit an eviction leaves, so that the next write is not the next eviction."""
-ABANDONED = 3600.0
-"""A file that was being written this many seconds ago has lost its writer."""
+LIVES = {"leftover": 3600.0, "memo": 30 * 86400.0}
+"""Seconds after which a file that was being written has lost its writer; a digest is then made again, if it is used."""
 USED = 3600.0
 """How exact the time of last use is. Many mounts do not keep it, so a hit does, once in this many seconds."""
 
@@ -81,7 +82,7 @@ def make_room(folder: str, key: str, size: int) -> None:
 def evict(folder: str, limit: int, kept: float = KEPT) -> list[Group]:
     """Deletes what nobody will finish writing and, above `limit` bytes, down to `kept` of it; gives what it deleted."""
     found = list(groups(folder))
-    gone = [group for group in found if group.kind == "leftover" and time.time() - group.written > ABANDONED]
+    gone = [group for group in found if time.time() - group.written > LIVES.get(group.kind, math.inf)]
     counted = sorted((group for group in found if group.kind in ("kernel", "files")), key=lambda group: group.used)
     total = sum(group.size for group in counted)
     if total > limit:
