@@ -88,7 +88,7 @@ class GPUDriver(DriverBase):
         """Zeroed memory for a profiler's records, made on the stream (a handle; 0 is the default one)."""
         import torch
 
-        device, torch_device = self.get_active_torch_device(), self.get_device_interface()  # type: ignore[attr-defined]
+        device, torch_device = self.get_active_torch_device(), self.get_device_interface()
         queue = torch_device.ExternalStream(stream, device) if stream else torch_device.default_stream(device)
         with torch_device.stream(queue):
             memory = torch.zeros(size, dtype=torch.int8, device=device)
