@@ -217,15 +217,28 @@ def _aligned(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SS
 
 
 def _remainder(w: Writer, operands: list[Lanes], type: Attribute, count: int) -> Lanes | None:
+    if (found := _within_row(w, operands, count)) is not None:
+        return Affine(w.early("arith.remsi", *found), w.index(1), type)
     if (found := _aligned(w, operands, count)) is None:
         return None
     return Affine(w.integer("arith.remsi", *found), w.index(1), type)
 
 
 def _quotient(w: Writer, operands: list[Lanes], type: Attribute, count: int) -> Lanes | None:
-    if (found := _aligned(w, operands, count)) is None:
+    if (found := _within_row(w, operands, count) or _aligned(w, operands, count)) is None:
         return None
     return Uniform(w.narrow(w.integer("arith.divsi", *found), type))
+
+
+def _within_row(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SSAValue] | None:
+    """(base, divisor) where the lanes b, b+1, ... may be taken to have one quotient, though not all vectors have."""
+    source, divisor = operands
+    if not isinstance(source, Affine) or w.constants.get(source.step) != 1 or not isinstance(divisor, Uniform):
+        return None
+    wide_divisor = w.widen(divisor.value)
+    if w.known(wide_divisor).divisor % count == 0 or not w.take_within_row(source.base, wide_divisor, count):
+        return None
+    return (source.base, wide_divisor) if w.take_nonnegative(source.base) else None
 
 
 RULES = {

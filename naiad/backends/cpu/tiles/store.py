@@ -13,6 +13,7 @@ from naiad.backends.cpu.tiles.nest import plan_nest, unroll_for, walk, walk_lane
 from naiad.backends.cpu.tiles.prefetch import prefetch_beside
 from naiad.backends.cpu.tiles.stream import can_stream, streaming
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
+from naiad.backends.cpu.tiles.wraps import by_rows, cross_rows
 from naiad.ir.base import shape
 
 
@@ -23,7 +24,7 @@ def lower_stores(tiles: Tiles, stores: Sequence[Operation]) -> None:
     pointers = [s.operands[0] for s in stores]
     plan = plan_nest(tiles, sizes, *values, pointers=pointers)
 
-    def body(index: Index, count: int, stream: bool = False) -> None:
+    def write(index: Index, count: int, stream: bool = False) -> None:
         ready = [[tiles.at(o, index, count) for o in store.operands] for store in stores]
         for store, (ptr, value, *mask) in zip(stores, ready, strict=True):
             tiles.w.location = store.location
@@ -31,13 +32,16 @@ def lower_stores(tiles: Tiles, stores: Sequence[Operation]) -> None:
             store_lanes(tiles.w, ptr, value, guard, count, stream)
         prefetch_beside(tiles, index, sizes, count)
 
+    if cross_rows(tiles, [*values, *pointers], plan.count):
+        walk(tiles, plan, lambda index, count: by_rows(tiles, lambda: write(index, count)))
+        return
     unroll = unroll_for(tiles, *values)
     if not can_stream(tiles, stores, plan):
-        walk(tiles, plan, body, unroll)
+        walk(tiles, plan, write, unroll)
         return
 
     def row(index: list) -> None:
-        streaming(tiles, stores, plan, index, lambda b: walk_lanes(tiles, plan, index, b, unroll), body)
+        streaming(tiles, stores, plan, index, lambda b: walk_lanes(tiles, plan, index, b, unroll), write)
 
     walk_rows(tiles, plan, row)
 
@@ -46,12 +50,15 @@ def store_tiles(tiles: Tiles, values: Sequence[SSAValue], buffers: Sequence[Buff
     """Evaluates tiles of one shape and writes each into its buffer."""
     plan = plan_nest(tiles, buffers[0].sizes, *values)
 
-    def body(index: Index, count: int) -> None:
+    def write(index: Index, count: int) -> None:
         ready = [tiles.at(v, index, count) for v in values]
         for buffer, lanes in zip(buffers, ready, strict=True):
             tiles.write(buffer, index, lanes, count)
 
-    walk(tiles, plan, body, unroll_for(tiles, *values))
+    if cross_rows(tiles, values, plan.count):
+        walk(tiles, plan, lambda index, count: by_rows(tiles, lambda: write(index, count)))
+    else:
+        walk(tiles, plan, write, unroll_for(tiles, *values))
 
 
 def stored(tiles: Tiles, value: SSAValue) -> Buffer:

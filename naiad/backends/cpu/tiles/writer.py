@@ -50,6 +50,8 @@ class Level:
     values: list[SSAValue] = field(default_factory=list)
 
 
+ROWS_AT_LEAST = 3
+"""Rows that hold fewer vectors than this are not worth a test of each vector."""
 COSTLY = frozenset({"math.exp", "math.exp2", "math.log", "math.log2", "math.sin", "math.cos", "math.erf", "math.tanh",
                     "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.divf"})  # fmt: skip
 
@@ -67,6 +69,9 @@ class Writer:
         self.floor = 0  # loads of the nest that is being written may be hoisted to this level
         self.nests = 0  # how many have been begun
         self.guards: dict[Guard, None] | None = None  # what is taken for granted in what is being written
+        self.rows: dict[tuple[SSAValue, SSAValue], SSAValue] | None = None  # (first lane, divisor): within one row if
+        self.rows_level = 0  # the level of what is written so; the conditions are made further out
+        self.sheltering = True
 
     # ---- placing ops
 
@@ -102,7 +107,7 @@ class Writer:
 
     def _shelter(self, name: str, depth: int) -> int:
         """A costly op does not leave a block that may not run."""
-        if name in COSTLY:
+        if name in COSTLY and self.sheltering:
             return max((i for i in range(depth, len(self.levels)) if self.levels[i].speculative), default=depth)
         return depth
 
@@ -165,6 +170,25 @@ class Writer:
     def take_multiple(self, value: SSAValue, divisor: int) -> bool:
         """Whether `value` may be taken for a multiple of a power of two."""
         return self.known(value).divisor % divisor == 0 or self._take([Guard(value, divisor)])
+
+    def take_within_row(self, first: SSAValue, divisor: SSAValue, count: int) -> bool:
+        """Whether first // divisor (i64) may be taken to be that of all the `count` lanes that begin with it."""
+        size = self.constants.get(divisor)
+        if self.rows is None or size is None or size < ROWS_AT_LEAST * count:
+            return False
+        if max(self.depths.get(first, 0), self.depths.get(divisor, 0)) >= self.rows_level:
+            return False
+        if (first, divisor) not in self.rows:
+            last = self.index(int(size) - count)
+            self.rows[first, divisor] = self.compare("sle", self.early("arith.remsi", first, divisor), last)
+        return True
+
+    def early(self, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`integer` as far out as can be, even if it is costly."""
+        before, self.sheltering = self.sheltering, False
+        result = self.integer(name, a, b)
+        self.sheltering = before
+        return result
 
     def _take(self, needs: Iterable[Guard]) -> bool:
         needs = list(needs)
