@@ -92,3 +92,33 @@ def test_functions_of_a_library_of_ones_own(named: str, tmp_path: Path) -> None:
 def test_a_function_that_nobody_defines() -> None:
     with pytest.raises(RuntimeError, match="the kernel calls mine, which no library defines"):
         run(calls_mine, (1,), np.zeros(32, np.float32), PATH="")
+
+
+TTGIR = """
+#blocked = #ttg.blocked<{{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}}>
+#padded = #ttg.padded_shared<[32:+4] {{order = [1, 0], shape = [32, 32]}}>
+#smem = #ttg.shared_memory
+#line = #ttg.slice<{{dim = 0, parent = #blocked}}>
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
+                   "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func public @kernel() {{
+    %c = arith.constant dense<0.0> : tensor<32x32xf16, #blocked>
+    {op} loc("{source}":2:3)
+    tt.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(("op", "message"), [
+    ("%m = ttg.local_alloc %c : (tensor<32x32xf16, #blocked>) -> !ttg.memdesc<32x32xf16, #padded, #smem>",
+     "padded shared memory"),
+    ("%t = arith.constant dense<[1, 2]> : tensor<2xi32, #line>", "a constant tile whose elements differ"),
+])  # fmt: skip
+def test_what_cannot_be_written_is_told(op: str, message: str, tmp_path: Path) -> None:
+    path, source = tmp_path / "kernel.ttgir", tmp_path / "mine.py"
+    source.write_text("def kernel():\n  what_cannot_be_written()\n")
+    path.write_text(TTGIR.format(op=op, source=source))
+    with pytest.raises(CompilationError, match=message) as error:
+        compile_kernel(str(path), target=H100).asm["ptx"]
+    assert "mine.py:2:" in str(error.value) and "what_cannot_be_written()" in str(error.value)
