@@ -58,8 +58,8 @@ def _accesses(tiles: Tiles, value: SSAValue, dims: tuple[int | None, ...], seen:
         return
     seen.add(value)
     if value in tiles.buffers:
-        strides = tiles.buffers[value].strides
-        yield {d: 1 if s == 1 else None for d, s in zip(dims, strides, strict=True) if d is not None}
+        stored = tiles.buffers[value].strides
+        yield {d: 1 if s == 1 else None for d, s in zip(dims, stored, strict=True) if d is not None}
         return
     op = value.owner
     if not isinstance(op, Operation) or not is_virtual(op):
