@@ -289,11 +289,12 @@ class TransposeOp(NaiadOp):
 class SortOp(NaiadOp):
     """Sorts each of `rows` rows of `n` elements (a power of two) in place, rows end to end; NaN last when ascending.
 
-    `signed`: how integers compare.
+    `signed`: how integers compare. `ahead`: memory of as many bytes that is worth fetching meanwhile.
     """
 
     name = "ttc.sort"
     ptr = operand_def(PointerType)
+    ahead = opt_operand_def(PointerType)
     rows = prop_def(IntegerAttr.constr(type=i64))
     n = prop_def(IntegerAttr.constr(type=i64))
     descending = opt_prop_def(UnitAttr)

@@ -11,7 +11,7 @@ from naiad.backends.cpu.kinds import count, kind_of_type, pointee
 from naiad.backends.cpu.sort_keys import Order, key_kind
 from naiad.backends.cpu.sort_long import LongRow
 from naiad.backends.cpu.sort_nans import count_nans, put_nans
-from naiad.backends.cpu.sort_pass import PassWriter
+from naiad.backends.cpu.sort_pass import LINE, PassWriter
 from naiad.backends.cpu.sort_plan import sort_plan
 from naiad.backends.cpu.writer import CpuEmitter
 from naiad.lowering.rules import Rules
@@ -30,21 +30,23 @@ def sort(op: Operation, e: CpuEmitter) -> None:
         return
     chunk = min(n, SCRATCH // element.bytes)
     pointer, scratch = e.of(op.operands[0]), e.slot("i8", chunk * element.bytes)
-    sorter = Sorter(e, order, n, chunk)
+    ahead = e.of(op.operands[1]) if len(op.operands) > 1 and n == chunk else ""
+    sorter = Sorter(e, order, n, chunk, fetches=bool(ahead))
     helper = e.module.once(sorter.name, sorter.define)
 
     def row(i: str, _: list[str]) -> None:
         place = e.gep(pointer, e.op(f"mul i64 {i}, {n * element.bytes}"))
-        e.do(f"call void {helper}(ptr {place}, ptr {scratch})")
+        following = f", ptr {e.gep(ahead, e.op(f'mul i64 {i}, {n * element.bytes}'))}" if ahead else ""
+        e.do(f"call void {helper}(ptr {place}, ptr {scratch}{following})")
 
     e.loop("0", str(rows), "1", [], row)
 
 
 class Sorter:
-    """Writes the functions that sort a row of n elements, `chunk` of them at a time."""
+    """Writes the functions that sort a row of n elements, `chunk` at a time, and may fetch another row meanwhile."""
 
-    def __init__(self, e: CpuEmitter, order: Order, n: int, chunk: int) -> None:
-        self.e, self.order, self.n, self.chunk = e, order, n, chunk
+    def __init__(self, e: CpuEmitter, order: Order, n: int, chunk: int, fetches: bool) -> None:
+        self.e, self.order, self.n, self.chunk, self.fetches = e, order, n, chunk, fetches
         key = key_kind(order)
         lanes = min(e.target.lanes(key.bits), 16 if key.bits == 8 else 64, chunk // 2)
         self.keys = key.wide(lanes if lanes > 1 else 0)
@@ -54,10 +56,10 @@ class Sorter:
 
     @property
     def name(self) -> str:
-        return f"naiad_sort_{self.keys.lanes}_{self.order.name}_{self.n}"
+        return f"naiad_sort_{self.keys.lanes}_{self.order.name}_{self.n}{'_ahead' if self.fetches else ''}"
 
     def define(self, name: str) -> None:
-        """(row, scratch): sorts the row."""
+        """(row, scratch, the row to fetch): sorts the row."""
         f, n = CpuEmitter(self.e.module, self.e.target), self.n
         nans = count_nans(f, self.keys, "%p", n) if self.keys.is_float else ""
         if n == self.chunk:
@@ -66,17 +68,22 @@ class Sorter:
             LongRow(f, self.keys, self.order, n).sort(self.chunk, lambda row: self.write_passes(f, row, keyed=False))
         if nans:
             put_nans(f, self.keys, "%p", "0" if self.order.descending else f.op(f"sub i64 {n}, {nans}"), nans)
-        f.module.define("void", name, ["ptr %p", "ptr noalias %q"], f, "ret void", "internal",
+        parameters = ["ptr %p", "ptr noalias %q", *(["ptr %ahead"] if self.fetches else [])]
+        f.module.define("void", name, parameters, f, "ret void", "internal",
                         f.target.function_attributes + " noinline")  # fmt: skip
 
     def write_passes(self, f: CpuEmitter, row: str, keyed: bool) -> None:
         """The passes one after the other, from the row to the scratch and back where vectors change places."""
-        here, there, last = row, "%q", len(self.plan) - 1
+        here, there, last, fetched = row, "%q", len(self.plan) - 1, 0
         odd = sum(made.moves for made in self.plan) % 2 == 1
         for i, made in enumerate(self.plan):
             moved = last > 0 and (made.moves or (i == 0 and odd))  # such that the last one ends in the row
-            writer = PassWriter(self.keys, self.order, made, keyed and i == 0, keyed and i == last)
-            writer.call(f, here, there if moved else here, self.positions)
+            fetches = self.fetches and fetched < self.n * self.keys.bytes
+            writer = PassWriter(self.keys, self.order, made, keyed and i == 0, keyed and i == last, fetches)
+            writer.call(
+                f, here, there if moved else here, self.positions, f.gep("%ahead", str(fetched)) if fetches else ""
+            )
+            fetched += LINE << self.positions - len(made.active)
             here, there = (there, here) if moved else (here, there)
 
 

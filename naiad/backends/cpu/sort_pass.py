@@ -12,21 +12,24 @@ from naiad.backends.cpu.sort_keys import Order, from_key, pair, to_key
 from naiad.backends.cpu.sort_plan import Compare, Pass, Swap, batcher
 from naiad.backends.cpu.writer import CpuEmitter
 
+LINE = 64  # bytes that memory gives at once
+
 
 class PassWriter:
-    """Writes one pass. to_keys, from_keys: whether vectors are loaded, stored as the elements that they stand for."""
+    """Writes one pass. to_keys, from_keys: whether vectors are loaded, stored as the elements that they stand for.
+    fetches: whether each group asks for a line of memory at an address that comes last."""
 
-    def __init__(self, keys: Kind, order: Order, made: Pass, to_keys: bool, from_keys: bool) -> None:
-        self.keys, self.order, self.made = keys, order, made
+    def __init__(self, keys: Kind, order: Order, made: Pass, to_keys: bool, from_keys: bool, fetches: bool) -> None:
+        self.keys, self.order, self.made, self.fetches = keys, order, made, fetches
         self.to_keys, self.from_keys = to_keys and order.has_keys, from_keys and order.has_keys
         self.bytes = keys.bytes * max(keys.lanes, 1)
         self.index = {place: i for i, place in enumerate(made.active)}
 
-    def call(self, f: CpuEmitter, source: str, target: str, positions: int) -> None:
+    def call(self, f: CpuEmitter, source: str, target: str, positions: int, ahead: str) -> None:
         """Runs the pass over 2**positions vectors."""
         helper = f.module.once(self.name, lambda name: self.define(CpuEmitter(f.module, f.target), name))
         sizes = ", ".join(f"i64 {size}" for size in self.arguments(positions))
-        f.do(f"call void {helper}(ptr {source}, ptr {target}, {sizes})")
+        f.do(f"call void {helper}(ptr {source}, ptr {target}, {sizes}{f', ptr {ahead}' if ahead else ''})")
 
     def arguments(self, positions: int) -> list[int]:
         """What the function is called with for 2**positions vectors, after source and target."""
@@ -41,18 +44,23 @@ class PassWriter:
         made, at = self.made, self.index
         steps = [(at[s.place], *(at[p] for p in s.turned if p in at)) if isinstance(s, Compare)
                  else (at[s.place], s.low, s.high) for s in made.steps]  # fmt: skip
-        form = (len(at), steps, made.sorts, made.flipped and at[made.flipped[0]], self.to_keys, self.from_keys,
-                made.targets and (made.active, made.targets))  # fmt: skip
+        flipped = made.flipped and at[made.flipped[0]]
+        ends = (self.to_keys, self.from_keys, made.targets and (made.active, made.targets))
+        form = (self.fetches, len(at), steps, made.sorts, flipped, ends)
         return f"naiad_sort_pass_{self.keys.element}x{self.keys.lanes}_{self.order.name}_{digest(form)}"
 
     def define(self, f: CpuEmitter, name: str) -> None:
-        f.loop("0", "%groups", "1", [("i64", "0")], lambda _, state: [self.group(f, state[0])], runs=True)
+        f.loop("0", "%groups", "1", [("i64", "0")], lambda i, state: [self.group(f, i, state[0])], runs=True)
         sizes = [f"i64 %{size}" for size in ("groups", "outer", "flip", *(f"s{i}" for i in self.index.values()))]
-        f.module.define("void", name, ["ptr %source", "ptr %target", *sizes], f, "ret void", "internal",
+        ahead = ["ptr %ahead"] if self.fetches else []
+        f.module.define("void", name, ["ptr %source", "ptr %target", *sizes, *ahead], f, "ret void", "internal",
                         f.target.function_attributes + " noinline")  # fmt: skip
 
-    def group(self, f: CpuEmitter, base: str) -> str:
+    def group(self, f: CpuEmitter, number: str, base: str) -> str:
         """All that is done to the vectors of one group; the offset of the next."""
+        if self.fetches:
+            line = f.gep("%ahead", f.op(f"mul i64 {number}, {LINE}"))
+            f.call("void", "llvm.prefetch.p0", ("ptr", "i32", "i32", "i32"), (line, "0", "3", "1"))
         places = self.sources(f, base)
         values = [f.load(self.keys.llvm, f.gep("%source", place), self.keys.bytes) for place in places]
         if self.to_keys:

@@ -50,6 +50,22 @@ def test_rows_longer_than_the_scratch(type):
     assert np.array_equal(got, np.sort(x, axis=1)[:, ::-1], equal_nan=True)
 
 
+@pytest.mark.parametrize("type, n", [("f32", 1024), ("f64", 256), ("i16", 4096)])
+def test_another_row_is_fetched_meanwhile(type, n):
+    """It only is: the row is sorted all the same."""
+
+    def program():
+        p = Program(f"*{type}", f"*{type}")
+        p.op("ttc.sort", *p.args, rows=int_attr(1, 64), n=int_attr(n, 64), signed=UnitAttr())
+        return p
+
+    assert "call void @llvm.prefetch" in program().text(CpuTarget.host())
+    x = np.random.default_rng(0).permutation(n).astype(DTYPES[type])
+    got, other = x.copy(), np.ones(n, DTYPES[type])
+    compiled(program())(got, other)
+    assert np.array_equal(got, np.arange(n)) and np.all(other == 1)
+
+
 @pytest.mark.parametrize("cpu", RUNNABLE)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("n", [2, 16, 64, 1024])

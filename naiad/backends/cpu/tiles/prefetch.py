@@ -9,8 +9,8 @@ from math import prod
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
-from naiad.backends.cpu.tiles.index import Index
-from naiad.backends.cpu.tiles.lanes import Affine, Lanes
+from naiad.backends.cpu.tiles.index import Index, uniform
+from naiad.backends.cpu.tiles.lanes import Affine, Lanes, as_scalar
 from naiad.backends.cpu.tiles.plan import is_virtual
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.ir import ttc
@@ -69,6 +69,21 @@ def prefetch_row(tiles: Tiles, tile: SSAValue, index: Index, count: int) -> None
     ptrs = tiles.at(load.operands[0], index, count)
     if isinstance(ptrs, Affine) and is_run(tiles, ptrs):
         tiles.w.effect(ttc.PrefetchOp(ptrs.base, location=load.location))
+
+
+def next_run(tiles: Tiles, tile: SSAValue, index: Index, count: int) -> SSAValue | None:
+    """Where the next program's tile begins, of a tile of one dimension whose lanes at `index` are being read; whoever
+    asks fetches it. None where that is not known."""
+    load = tile.owner
+    if tile in tiles.buffers or not isinstance(load, Operation) or load.name != "tt.load" or len(index) != 1:
+        return None
+    if not _is_fetchable(tiles, load, tiles.at(load.operands[0], index, count), count):
+        return None
+    if (step := program_step(tiles, load.operands[0])) is None:
+        return None
+    tiles.nests.setdefault(load, []).extend((0, 0))  # nobody else needs to
+    first = tiles.at(load.operands[0], uniform(tiles.w.index(0)), 1)
+    return tiles.w.move(as_scalar(tiles.w, first), step)
 
 
 def program_step(tiles: Tiles, pointers: SSAValue) -> SSAValue | None:

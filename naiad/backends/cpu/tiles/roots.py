@@ -15,6 +15,7 @@ from naiad.backends.cpu.tiles.index import Index, uniform
 from naiad.backends.cpu.tiles.lanes import Uniform, Vector, as_scalar, elementwise
 from naiad.backends.cpu.tiles.memory import load_lanes, store_lanes
 from naiad.backends.cpu.tiles.nest import plan_nest, walk
+from naiad.backends.cpu.tiles.prefetch import next_run
 from naiad.backends.cpu.tiles.store import stored
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
 from naiad.ir import ttc
@@ -198,15 +199,17 @@ def _sorted(tiles: Tiles, op: Operation, axis: int) -> Buffer:
     sizes = shape(op.operands[0].type)
     turned = _turned(sizes, axis)
     buffer = tiles.new_buffer(turned, element(op.operands[0].type), "sorted")
+    ahead: list[SSAValue | None] = []
 
     def put(index: Index, count: int) -> None:
+        ahead[:] = [next_run(tiles, op.operands[0], index, count)]
         tiles.write(buffer, _turned(index, axis), tiles.at(op.operands[0], index, count), count)
 
     walk(tiles, plan_nest(tiles, sizes, op.operands[0]), put)
     n = sizes[axis]
     flags = {name: UnitAttr() for name in ("descending", "signed") if name in op.properties}
     size = {"rows": int_attr(prod(sizes) // n, 64), "n": int_attr(n, 64)}
-    tiles.w.effect(ttc.SortOp(buffer.ptr, location=op.location, **size, **flags))
+    tiles.w.effect(ttc.SortOp(buffer.ptr, *filter(None, ahead), location=op.location, **size, **flags))
     if axis == len(sizes) - 1:
         return buffer
     out = tiles.new_buffer(sizes, buffer.type)
