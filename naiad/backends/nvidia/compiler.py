@@ -71,26 +71,31 @@ class NvidiaBackend(BaseBackend):
         found = re.fullmatch(r"(?:sm_?)?(\d+)a?", text)
         return int(found.group(1)) if found else None
 
+    @property
+    def arch(self) -> int:
+        """The compute capability: 90 is 9.0."""
+        return int(self.target.arch)
+
     def hash(self) -> str:
         from naiad.backends.nvidia.tools import find_ptxas, ptxas_version
 
-        path = find_ptxas(int(self.target.arch))
-        return f"naiad-cuda-{self.target.arch}-ptxas-{ptxas_version(path) if path else 'none'}"
+        path = find_ptxas(self.arch)
+        return f"naiad-cuda-{self.arch}-ptxas-{ptxas_version(path) if path else 'none'}"
 
     def parse_options(self, options: dict[str, Any]) -> NvidiaOptions:
         known = {f.name for f in fields(NvidiaOptions)}
         given = {name: value for name, value in options.items() if name in known and value is not None}
-        given.setdefault("arch", f"sm{self.target.arch}")
+        given.setdefault("arch", f"sm{self.arch}")
         given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
-        if int(self.target.arch) == 90:  # its wgmma sums 8-bit floats in fewer bits than f32 has
+        if self.arch == 90:  # its wgmma sums 8-bit floats in fewer bits than f32 has
             given.setdefault("max_num_imprecise_acc_default", 2**30)
-        if int(self.target.arch) >= 90:
+        if self.arch >= 90:
             given.setdefault("deprecated_fp8_dot_operand_dtypes", ("fp8e4b15",))
         if isinstance(libs := given.get("extern_libs"), dict):
             given["extern_libs"] = tuple(libs.items())
-        if given.get("num_ctas", 1) != 1 and int(self.target.arch) < 90:
+        if given.get("num_ctas", 1) != 1 and self.arch < 90:
             raise ValueError(
-                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper). Current target is sm_{self.target.arch}. This "
+                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper). Current target is sm_{self.arch}. This "
                 "configuration will fail. Please set num_ctas=1 or target an SM90+ GPU."
             )
         if given.get("debug"):
@@ -113,7 +118,7 @@ class NvidiaBackend(BaseBackend):
     def gpu(self) -> Any:
         from naiad.backends.nvidia.target import target_of
 
-        return target_of(int(self.target.arch))
+        return target_of(self.arch)
 
     def make_ttir(self, module: Any, metadata: dict[str, Any]) -> Any:
         """The common passes; block pointers and descriptors become plain pointers."""

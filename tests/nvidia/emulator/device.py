@@ -61,7 +61,7 @@ def storages(args: Any) -> Iterator[tuple[int, int]]:
             yield from storages([value.base])
 
 
-def install(arch: int = 90) -> None:
+def install(capability: int = 90) -> None:
     """Makes the emulator what the name `cpu` means to naiad."""
     import naiad.backends as registry
     from naiad.backends.base import GPUTarget
@@ -80,13 +80,11 @@ def install(arch: int = 90) -> None:
             return target.backend == "cpu"
 
         @property
-        def gpu(self) -> Any:
-            from naiad.backends.nvidia.target import target_of
-
-            return target_of(arch)
+        def arch(self) -> int:
+            return capability
 
         def hash(self) -> str:
-            return f"emulated-{arch}"
+            return f"emulated-{capability}"
 
         def add_stages(self, stages: dict, options: Any, language: Any = None) -> None:
             super().add_stages(stages, options)
@@ -110,7 +108,7 @@ def install(arch: int = 90) -> None:
         def __init__(self) -> None:
             super().__init__()
             self.launcher_cls = EmulatedLauncher
-            self._target = GPUTarget("cpu", f"emulated-{arch}", 32)
+            self._target = GPUTarget("cpu", f"emulated-{capability}", 32)
 
         def load(self, name: str, code: Any, metadata: Any) -> tuple[Any, Any, int, int, int]:
             text = code.decode() if isinstance(code, bytes) else code
