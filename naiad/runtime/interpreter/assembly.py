@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from naiad.runtime.interpreter.errors import NotLiftable
 from naiad.runtime.interpreter.tiles import Rule, Tile, element_of
 
 
+@no_type_check
 def piece(inputs, outputs, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr, TYPES: tl.constexpr, PURE: tl.constexpr,
           PACK: tl.constexpr, N: tl.constexpr):  # fmt: skip
     """The kernel; a tile of each array."""
@@ -29,7 +30,7 @@ def piece(inputs, outputs, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr, TYPES:
 def _compiled() -> Any:
     from naiad.runtime.jit import jit
 
-    return jit(piece, interpret=False)
+    return jit(interpret=False)(piece)
 
 
 def inline_assembly(

@@ -48,7 +48,7 @@ def rounded(name: str, mode: str, xs: tuple[float, ...], bits: int, least: int, 
         return xs[2]  # however large the product is
     if pole or not all(map(math.isfinite, xs)):
         return float(operation(*doubles))
-    exact = Fraction(xs[0]) if name == "sqrt" else operation(*map(Fraction, xs))
+    exact = Fraction(xs[0]) if name == "sqrt" else Fraction(operation(*map(Fraction, xs)))
     if exact == 0:
         # what cancels is +0, rounded down -0: less than the nearest of what cancels the other way round
         other = [-doubles[0], *doubles[1:-1], -doubles[-1]]
