@@ -79,3 +79,22 @@ def test_what_the_end_of_a_turn_needs_does_not_wait_in_registers() -> None:
     assert re.search(r"arith\.muli .*tensor<128xi64", behind), "offsets of the product are made behind the loop over k"
     if find_ptxas(90) is not None:
         assert "0 bytes spill stores" in assemble(made.asm["ptx"], target_of(90))[1]
+
+
+@triton.jit
+def three(a_ptr, b_ptr, c_ptr, d_ptr, o_ptr, n, K: tl.constexpr):
+    rm, rn, rk = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, K)
+    left = rm[:, None] * K + rk[None, :]
+    a, b, c = tl.load(a_ptr + left), tl.load(b_ptr + left), tl.load(c_ptr + left)
+    acc = tl.zeros((64, 32), tl.float32)
+    for i in range(n):
+        d = tl.load(d_ptr + i * K * 32 + rn[None, :] * K + rk[:, None])
+        acc += tl.dot(a, d) + tl.dot(b, d) + tl.dot(c, d)
+    tl.store(o_ptr + rm[:, None] * 32 + rn[None, :], acc)
+
+
+def test_operands_stay_in_memory_as_far_as_there_is_room() -> None:
+    x = np.zeros((64, 256), np.float16)
+    given = dict(a_ptr=x, b_ptr=x, c_ptr=x, d_ptr=x, o_ptr=np.zeros((64, 32), np.float32), n=4)
+    text = compiled(three, given, dict(K=256), 90).asm["ttgir"]
+    assert loop_of(text).count("ttg.local_alloc %c") == 1 and text.count("ttg.local_alloc %") == 3

@@ -8,6 +8,7 @@ time
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i1, i32
@@ -69,6 +70,21 @@ Choice = Callable[[Attribute, bool], SwizzledShared | NvmmaShared]
 """The layout of a tile in shared memory, given its type and whether its transpose is what is wanted."""
 
 
+@dataclass
+class Room:
+    """Bytes of shared memory that tiles may take during loops which only read them: else they are stored each turn, in
+    memory that others use in turn.
+    """
+
+    left: int = 65536
+
+    def take(self, type: Attribute) -> bool:
+        size = prod(shape(type)) * max(8, bits(type)) // 8
+        fits = size <= self.left
+        self.left -= size if fits else 0
+        return fits
+
+
 @dataclass(frozen=True)
 class DotOperands(ModulePass):
     name = "ttg-dot-operands"
@@ -78,11 +94,12 @@ class DotOperands(ModulePass):
             if isinstance(inner, ConvertLayoutOp) and goes_through_shared(inner):
                 compute_behind(inner)
         merge_equal_ops(op)
+        room = Room()
         for inner in list(op.walk()):
             if isinstance(inner, ConvertLayoutOp) and goes_through_shared(inner):
-                split(inner)
+                split(inner, room)
             elif inner.name == "tt.dot" and is_hopper(inner):
-                to_warp_group(inner)
+                to_warp_group(inner, room)
 
 
 FEW = 4
@@ -185,11 +202,12 @@ def outermost(value: SSAValue, anchor: Operation) -> Operation:
     return found
 
 
-def stored(value: SSAValue, anchor: Operation, choose: Choice) -> SSAValue:
-    """A tile in shared memory, before `anchor`, and before the loops around that do not make it. A transposed tile is a
-    view of what it was made of.
+def stored(value: SSAValue, anchor: Operation, choose: Choice, room: Room) -> SSAValue:
+    """A tile in shared memory, before `anchor`, and before the loops around that do not make it, as far as there is
+    room. A transposed tile is a view of what it was made of.
     """
-    anchor = outermost(value, anchor)
+    place = outermost(value, anchor)
+    anchor = place if place is anchor or room.take(value.type) else anchor
     maker = value.owner
     is_turned = isinstance(maker, Operation) and maker.name == "tt.trans" and len(shape(value.type)) == 2
     source = made_local(maker.operands[0] if is_turned else value, anchor)
@@ -217,14 +235,14 @@ def stored_before(source: SSAValue, kind: Attribute, anchor: Operation) -> Opera
     return None
 
 
-def split(convert: Operation) -> None:
+def split(convert: Operation, room: Room) -> None:
     """convert(x) -> local_load(local_alloc(x))"""
-    memory = stored(convert.operands[0], convert, lambda type, _: swizzled_for(type))
+    memory = stored(convert.operands[0], convert, lambda type, _: swizzled_for(type), room)
     load = LocalLoadOp(memory, results=[convert.results[0].type], location=convert.location)
     Rewriter.replace_op(convert, load)
 
 
-def to_warp_group(dot: Operation) -> None:
+def to_warp_group(dot: Operation, room: Room) -> None:
     """dot(a, b, c) -> wgmma of shared memory, and the wait for it. What another dot has made stays in registers."""
     a, b, c = dot.operands
     layout = layout_of(dot.results[0].type)
@@ -234,8 +252,8 @@ def to_warp_group(dot: Operation) -> None:
         dot.parent_block().insert_op_before(convert, dot)
         left: SSAValue = convert.results[0]
     else:
-        left = stored(a, dot, lambda type, is_turned: nvmma_for(type, 0 if is_turned else 1))
-    right = stored(b, dot, lambda type, is_turned: nvmma_for(type, 1 if is_turned else 0))
+        left = stored(a, dot, lambda type, is_turned: nvmma_for(type, 0 if is_turned else 1), room)
+    right = stored(b, dot, lambda type, is_turned: nvmma_for(type, 1 if is_turned else 0), room)
     imprecise = {n: dot.properties[n] for n in ("maxNumImpreciseAcc",) if n in dot.properties}
     made = WarpGroupDotOp(left, right, c, results=[c.type], location=dot.location,
                           inputPrecision=IntegerAttr(0, i32), isAsync=IntegerAttr(1, i1), **imprecise)  # fmt: skip
