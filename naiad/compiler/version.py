@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from naiad import knobs
@@ -62,22 +62,21 @@ def version(sources: tuple[str, ...] = SOURCES, root: str = ROOT) -> Version:
 def facts(root: str, sources: Sequence[str]) -> Facts:
     """The Python files that `sources` name in `root`."""
     found: Facts = []
+    folders = []
     for source in sources:
-        folder, below = source.removesuffix("**"), source.endswith("**")
         if source.endswith(".py"):
             found.append((source, os.stat(os.path.join(root, source))))
         else:
-            found += _files(root, folder.rstrip("/"), below)
+            folders.append((source.removesuffix("**").rstrip("/"), source.endswith("**")))
+    while folders:
+        folder, below = folders.pop()
+        for item in os.scandir(os.path.join(root, folder)):
+            if item.name.endswith(".py"):
+                found.append((f"{folder}/{item.name}", item.stat()))
+            elif below and item.is_dir():
+                folders.append((f"{folder}/{item.name}", True))
     found.sort(key=lambda fact: fact[0])
     return found
-
-
-def _files(root: str, folder: str, below: bool) -> Iterator[tuple[str, os.stat_result]]:
-    for item in os.scandir(os.path.join(root, folder)):
-        if item.name.endswith(".py"):
-            yield f"{folder}/{item.name}", item.stat()
-        elif below and item.is_dir():
-            yield from _files(root, f"{folder}/{item.name}", below)
 
 
 def _releases() -> list[str]:
@@ -92,24 +91,20 @@ def _releases() -> list[str]:
 
 
 def _libraries() -> Facts:
-    """A file of each library that is another one when another release is installed; none of it is imported."""
-    return [fact for name in LIBRARIES if (fact := _version_file(name)) is not None]
+    """A file of each library: installing another release writes it anew. None of it is imported."""
+    return [fact for name in LIBRARIES if (fact := _installed_file(name)) is not None]
 
 
-def _version_file(library: str) -> tuple[str, os.stat_result] | None:
+def _installed_file(library: str) -> tuple[str, os.stat_result] | None:
     """Looks in the folders of sys.path: asking the import system takes ten times as long, and comes last."""
     for folder in sys.path:
-        path = os.path.join(folder, library, "_version.py")
+        path = os.path.join(folder, library, "__init__.py")
         try:
             return path, os.stat(path)
         except OSError:
             continue
     spec = importlib.util.find_spec(library)
-    if spec is None or not spec.origin or not os.path.exists(spec.origin):
-        return None
-    beside = os.path.join(os.path.dirname(spec.origin), "_version.py")
-    path = beside if os.path.exists(beside) else spec.origin
-    return path, os.stat(path)
+    return None if spec is None or not spec.origin else (spec.origin, os.stat(spec.origin))
 
 
 def _seen(files: Facts) -> str:

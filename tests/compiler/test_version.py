@@ -106,7 +106,7 @@ def test_the_libraries_are_in_the_key(copy, tmp_path, monkeypatch):
     before = key(copy)
     for name in versions.LIBRARIES:
         (tmp_path / "site" / name).mkdir(parents=True)
-        (tmp_path / "site" / name / "_version.py").write_text("version = 'another'")
+        (tmp_path / "site" / name / "__init__.py").write_text("version = 'another'")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     assert key(copy) != before
 
