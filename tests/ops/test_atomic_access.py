@@ -1,5 +1,6 @@
 """Atomic loads, stores and polls on the CPU and in the interpreter."""
 
+import re
 import threading
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import naiad as triton
 import naiad.language as tl
+from naiad.backends.base import GPUTarget
+from naiad.compiler import ASTSource
 
 
 def copy(x_ptr, out_ptr, n, N: tl.constexpr):
@@ -78,3 +81,15 @@ def test_poll_sees_what_comes_in_time() -> None:
     kernel[(1,)](flags, out, 10_000_000_000, 8)
     sender.join()
     assert out.all()
+
+
+def test_poll_on_a_gpu_asks_one_clock() -> None:
+    """Each thread has its own: all take the latest, which they learn from each other, or some would leave the loop."""
+    kernel = triton.jit(wait_for)
+    signature = {"flag_ptr": "*i32", "out_ptr": "*i32", "timeout": "i64", "N": "constexpr"}
+    source = ASTSource(kernel, signature, {"N": 0})
+    ptx = triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
+    clocks = ptx.split("%globaltimer;")
+    assert len(clocks) == 3  # before the loop, and in it
+    for after in clocks[1:]:
+        assert re.search(r"shfl\.sync(.|\n)*st\.shared(.|\n)*bar\.sync(.|\n)*ld\.shared", after)
