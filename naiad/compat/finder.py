@@ -24,6 +24,12 @@ class Facade(ModuleType):
     """A module of Triton whose names are naiad's; a name that naiad does not have is said in the error."""
 
     def __getattr__(self, name: str) -> Any:
+        found = self._find(name)
+        if callable(found) or isinstance(found, ModuleType) or (self.__name__, name) in OBJECTS:
+            super().__setattr__(name, found)  # what stays the same is found at once from now on: grids call triton.cdiv
+        return found
+
+    def _find(self, name: str) -> Any:
         module = object.__getattribute__(self, "__name__")
         if (module, name) in OBJECTS:
             home, attribute = OBJECTS[module, name]

@@ -62,6 +62,15 @@ def test_they_are_naiads_own(dropin):
     assert triton.runtime.driver.active.get_current_target().backend == "cpu"
 
 
+def test_a_name_is_looked_up_once(dropin):
+    import triton
+
+    assert "cdiv" not in vars(triton) and "testing" not in vars(triton)
+    assert triton.cdiv is naiad.cdiv and vars(triton)["cdiv"] is naiad.cdiv
+    assert triton.runtime.driver is vars(triton.runtime)["driver"] and triton.testing is vars(triton)["testing"]
+    assert triton.__version__ and "__version__" not in vars(triton)  # a setting
+
+
 def test_a_missing_name_is_named(dropin):
     import triton
 
