@@ -56,6 +56,8 @@ def below(op: Operation) -> Operation | None:
     after: Operation | None = op.next_op
     while block is not None and uses:
         users = {within(use, block) for use in uses}
+        if None in users:  # the test of a while loop, or the other branch
+            return place
         while after is not None and after not in users:
             passed |= after.name in LOOPS
             after = after.next_op
