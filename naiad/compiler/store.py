@@ -101,7 +101,11 @@ class GroupStore:
 
     def load(self, key: str) -> Entry | None:
         """The group as an entry; None where there is none, or where it is not what was written."""
-        group = self.manager.get_group(f"{self.name}.json") or {}
+        try:
+            group = self.manager.get_group(f"{self.name}.json") or {}
+        except OSError as error:
+            warn_once(f"the cache cannot be read: {error}")
+            return None
         if f"{self.name}.json" not in group:
             return None
         try:

@@ -252,6 +252,17 @@ def test_a_damaged_local_group_is_made_again(cache_folder, hits, how):
     assert hits == [False, False, True, False, True, False, True, False]
 
 
+def test_a_local_disk_that_is_full_costs_a_warning(store, hits, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    launch()
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        launch()
+    assert hits == [False, False]
+
+
 def test_a_group_may_be_moved(cache_folder, tmp_path, hits):
     knobs.cache.manager_class = FileCacheManager
     launch()
