@@ -280,7 +280,7 @@ def make_tensor_descriptor(
     padding = padding_word(padding_option)
     if type.element_ty.is_int() and padding == "nan":
         raise ValueError("Padding option `nan` is not supported for integer blocks")
-    sizes = [scalar_of(size, int32) for size in shape]
+    sizes = [_size(size) for size in shape]
     steps = [scalar_of(step, int64) for step in strides]
     result = tensor_descriptor(None, sizes, steps, type)
     operands = (base.handle, *(size.handle for size in sizes), *(step.handle for step in steps))
@@ -288,6 +288,13 @@ def make_tensor_descriptor(
     described = tensor_descriptor_base_type(type)
     result.handle = builder().emit("tt.make_tensor_descriptor", operands, described, **attributes)
     return result
+
+
+def _size(size: Any) -> tensor:
+    """A size of the tensor as int32; one of 64 bits is cut to it, for no tensor has more than 2**31 rows."""
+    if isinstance(size, tensor) and size.dtype.is_int() and not size.type.is_block():
+        return cast_to(size, int32)
+    return scalar_of(size, int32)
 
 
 def _check_extents(base: Any, shape: Sequence[Any], strides: Sequence[Any], block: Sequence[int]) -> None:

@@ -72,3 +72,17 @@ def test_padding(padding: str) -> None:
     right = np.full((8, 16), 0 if padding == "zero" else np.nan, np.float32)
     right[1:6, :12] = x[:, 4:]
     np.testing.assert_array_equal(out, right)
+
+
+@triton.jit
+def sized_kernel(out, x_ptr, rows, N: tl.constexpr):
+    wide = rows.to(tl.int64) + 0
+    x = tl.make_tensor_descriptor(x_ptr, shape=[wide, N], strides=[N, 1], block_shape=[N, N])
+    y = tl.make_tensor_descriptor(out, shape=[N, N], strides=[N, 1], block_shape=[N, N])
+    y.store([0, 0], x.load([0, 0]))
+
+
+def test_sizes_of_64_bits() -> None:
+    x, out = RNG.standard_normal((8, 8)).astype(np.float32), np.full((8, 8), 7, np.float32)
+    sized_kernel[(1,)](out, x, 5, 8)
+    assert (out[:5] == x[:5]).all() and not out[5:].any()

@@ -171,3 +171,58 @@ def test_extremes_give_way_to_numbers(n: int, dtype: type) -> None:
     with np.errstate(all="ignore"):
         right = np.stack([np.fmax.reduce(x, 1), np.fmin.reduce(x, 1)], 1)
     np.testing.assert_array_equal(out, right)
+
+
+@triton.jit
+def larger(a, b):
+    if tl.abs(a) >= tl.abs(b):
+        return a
+    else:
+        return b
+
+
+@triton.jit
+def divisor(a, b):
+    """The greatest common divisor, of two that one divides; 0 where one is 0."""
+    if a != 0 and b != 0:
+        if b % a == 0:
+            found = a
+        else:
+            found = b
+        return found
+    return a * 0
+
+
+@triton.jit
+def branching_kernel(x_ptr, out_ptr, all_ptr, N: tl.constexpr, combine: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr, tl.reduce(x, 0, combine))
+    tl.store(all_ptr + tl.arange(0, N), tl.associative_scan(x, 0, combine))
+
+
+@pytest.mark.parametrize("n", [4, 64])
+def test_functions_with_branches(n: int) -> None:
+    x = RNG.permutation(np.arange(-n, n))[:n].astype(np.int32)
+    out, running = np.zeros(1, np.int32), np.zeros(n, np.int32)
+    branching_kernel[(1,)](x, out, running, n, larger)
+    first = [x[np.argmax(np.abs(x[: i + 1]) == np.abs(x[: i + 1]).max())] for i in range(n)]
+    assert (np.abs(running) == np.abs(first)).all() and abs(out[0]) == abs(first[-1])
+
+    x = (2 ** RNG.integers(0, 20, n)).astype(np.int32)
+    x[n // 2] = 0  # neither side of a branch may stop the program
+    branching_kernel[(1,)](x, out, running, n, divisor)
+    want = np.where(np.arange(n) < n // 2, np.minimum.accumulate(np.where(x == 0, 1 << 30, x)), 0)
+    assert (running == want).all() and out[0] == 0
+
+
+@triton.jit
+def multiplied(a, b):
+    for _ in range(b):
+        a += b
+    return a
+
+
+def test_a_function_with_a_loop() -> None:
+    x = np.zeros(8, np.int32)
+    with pytest.raises(NotImplementedError, match="no loops in functions that a reduction or scan combines with"):
+        branching_kernel[(1,)](x, x, x, 8, multiplied)

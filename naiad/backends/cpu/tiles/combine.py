@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from naiad.backends.cpu.tiles.lanes import Lanes, Uniform, Vector, as_vector, elementwise
 from naiad.backends.cpu.tiles.tiles import Tiles
+from naiad.errors import explain
 from naiad.ir.base import bits, element
 
 Values = list[SSAValue]
@@ -79,10 +80,31 @@ class Combine:
             value = op.properties["value"].value.data
             env[op.results[0]] = Uniform(tiles.w.constant(value, op.results[0].type))
             return
+        if op.name == "scf.if":
+            self._choose(tiles, op, env, count)
+            return
+        if op.regions:
+            error = NotImplementedError(
+                "the CPU backend has no loops in functions that a reduction or scan combines with"
+            )
+            raise explain(error, found=op.name, advice="write the function without a run-time loop: tl.static_range")
         operands = [_lanes_of(tiles, env, o) for o in op.operands]
         types = [element(r.type) for r in op.results]
         made = elementwise(tiles.w, op.name, operands, types, count, op.properties)
         env.update(zip(op.results, made, strict=True))
+
+    def _choose(self, tiles: Tiles, op: Operation, env: dict[SSAValue, Lanes], count: int) -> None:
+        """An `if`: both sides for all lanes, and of each lane the one that its condition asks for."""
+        condition = _lanes_of(tiles, env, op.operands[0])
+        sides: list[list[Lanes]] = []
+        for region in op.regions:
+            *ops, end = region.block.ops
+            for inner in ops:
+                self._step(tiles, inner, env, count)
+            sides.append([_lanes_of(tiles, env, value) for value in end.operands])
+        for result, yes, no in zip(op.results, *sides, strict=True):
+            types = [element(result.type)]
+            [env[result]] = elementwise(tiles.w, "arith.select", [condition, yes, no], types, count, {})
 
 
 def _lanes_of(tiles: Tiles, env: dict[SSAValue, Lanes], value: SSAValue) -> Lanes:
