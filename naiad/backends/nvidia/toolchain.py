@@ -59,8 +59,8 @@ def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
 PASSES = ("sroa", "instruction_combine", "simplify_cfg", "aggressive_dce")
 
 
-KNOWN = ("llvm.", "__nv_", "vprintf", "__assertfail")
-"""Functions that need no library, or have their own message."""
+KNOWN = ("llvm.", "__nv_", "__nvvm_reflect", "vprintf", "__assertfail")
+"""Functions that need no library, or have their own message. The code generator answers what libdevice asks of it."""
 
 
 def device_library() -> str:
