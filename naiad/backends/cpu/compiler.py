@@ -33,7 +33,8 @@ class CPUOptions:
     backend_name: str = "cpu"
 
     def __post_init__(self) -> None:
-        assert self.num_warps > 0 and self.num_warps & (self.num_warps - 1) == 0, "num_warps must be a power of 2"
+        if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
+            raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
 
     def hash(self) -> str:
         return repr(self)
