@@ -96,6 +96,16 @@ def test_dot(dtype: type, out: type, precision: str, tolerance: float, shape: tu
     assert error(c, a.astype(np.float64) @ b.astype(np.float64)) <= tolerance
 
 
+@pytest.mark.parametrize("shape", [(64, 8, 16), (128, 8, 64), (64, 16, 16), (64, 32, 128), (64, 8, 32)])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_dots_of_few_columns_on_hopper(dtype: type, shape: tuple[int, int, int]) -> None:
+    """wgmma's rows of shared memory have 32 bytes at least: narrower ones go another way."""
+    m, n, k = shape
+    a, b, c = normal(m, k).astype(dtype), normal(k, n).astype(dtype), poisoned(m, n)
+    run(K.one_dot, (1,), a, b, c, M=m, N=n, K=k, PRECISION="ieee", arch=90)
+    assert error(c, a.astype(np.float64) @ b.astype(np.float64)) <= 1e-6
+
+
 @pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
 def test_dot_of_8_bit_floats(dtype: type) -> None:
     a, b, c = normal(32, 64).astype(dtype), normal(64, 32).astype(dtype), poisoned(32, 32)

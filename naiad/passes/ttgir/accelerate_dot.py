@@ -107,12 +107,15 @@ def mma_layout(op: Operation, warps: int, ctas: int) -> NvidiaMma:
 
 
 def fits_wgmma(op: Operation, warps: int, accesses: Mapping[Operation, Blocked]) -> bool:
-    """Whether wgmma computes a dot: 8- or 16-bit floats into f32, warpgroups of four warps, 64 rows each."""
+    """Whether wgmma computes a dot: 8- or 16-bit floats into f32, warpgroups of four warps, 64 rows each.
+
+    Rows in shared memory have 32 bytes at least: 8 columns of 16-bit floats are left to mma.sync.
+    """
     a, b, c = (element(o.type).name for o in op.operands)
     sizes, k = shape(op.results[0].type), shape(op.operands[0].type)[-1]
     if c != "f32" or len(sizes) != 2 or sizes[0] < 64 or k * bits(op.operands[0].type) < 256 or warps % 4:
         return False
-    return (a == b and a in ("f16", "bf16")) or (a in FP8 and b in FP8 and fits_fp8(op, k, accesses))
+    return (a == b and a in ("f16", "bf16") and sizes[1] >= 16) or (a in FP8 and b in FP8 and fits_fp8(op, k, accesses))
 
 
 def fits_fp8(op: Operation, k: int, accesses: Mapping[Operation, Blocked]) -> bool:
