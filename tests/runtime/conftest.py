@@ -12,3 +12,12 @@ def cache_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(folder))
     with knobs.cache.scope(), knobs.compilation.scope(), knobs.runtime.scope(), knobs.naiad.scope():
         yield folder
+
+
+@pytest.fixture
+def hits():
+    """For each compilation, whether the cache had it."""
+    found = []
+    knobs.compilation.listener = lambda **facts: found.append(facts["cache_hit"])
+    yield found
+    knobs.compilation.listener = None

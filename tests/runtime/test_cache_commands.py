@@ -52,14 +52,6 @@ def run(capsys):
     return run
 
 
-@pytest.fixture
-def hits():
-    found = []
-    knobs.compilation.listener = lambda **facts: found.append(facts["cache_hit"])
-    yield found
-    knobs.compilation.listener = None
-
-
 def test_info_says_where_and_how_much(run, cache_folder):
     assert "entries: 0" in run()
     compiled(write_scalar, np.zeros(1, "i4"), 5)

@@ -9,14 +9,12 @@ import time
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from naiad import environment, knobs
 from naiad.runtime import cache_remote
 from naiad.runtime.cache import FileCacheManager, RedisRemoteCacheBackend, RemoteCacheManager, get_cache_manager
-from naiad.runtime.jit import JITFunction
-from tests.runtime.kernels import add
+from tests.runtime.launches import launch
 from tests.runtime.redis_server import redis_server
 
 ROOT = str(Path(__file__).parent.parent.parent)
@@ -46,22 +44,6 @@ def remote(server, cache_folder):
         knobs.redis.host, knobs.redis.port, knobs.naiad.remote_timeout = "127.0.0.1", server.port, 0.4
         knobs.cache.manager_class, knobs.cache.remote_manager_class = RemoteCacheManager, RedisRemoteCacheBackend
         yield server
-
-
-@pytest.fixture
-def hits():
-    found = []
-    knobs.compilation.listener = lambda **facts: found.append(facts["cache_hit"])
-    yield found
-    knobs.compilation.listener = None
-
-
-def launch():
-    """One launch by a function that has compiled nothing yet; its result is checked."""
-    x, y, out = np.arange(70, dtype="f4"), np.ones(70, "f4"), np.full(70, np.nan, "f4")
-    kernel = JITFunction(add.fn)[(2,)](x, y, out, 70)
-    np.testing.assert_array_equal(out, x + y)
-    return kernel
 
 
 def elsewhere(folder):

@@ -6,7 +6,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import naiad
@@ -17,8 +16,7 @@ from naiad.backends.nvidia.tools import find_ptxas, ptxas_options
 from naiad.compiler.compiler import ASTSource
 from naiad.passes.common.cse import CommonSubexpressions
 from naiad.passes.pipeline import customized
-from naiad.runtime.jit import JITFunction
-from tests.runtime.kernels import add
+from tests.runtime.launches import launch
 
 ROOT = str(Path(__file__).parent.parent.parent)
 needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip install nvidia-cuda-nvcc)")
@@ -28,22 +26,6 @@ needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip 
 def put_back():
     with knobs.passes.scope(), knobs.nvidia.scope(), knobs.language.scope():
         yield
-
-
-@pytest.fixture
-def hits():
-    found = []
-    knobs.compilation.listener = lambda **facts: found.append(facts["cache_hit"])
-    yield found
-    knobs.compilation.listener = None
-
-
-def launch():
-    """One launch by a function that has compiled nothing yet; its result is checked."""
-    x, y, out = np.arange(70, dtype="f4"), np.ones(70, "f4"), np.full(70, np.nan, "f4")
-    kernel = JITFunction(add.fn)[(2,)](x, y, out, 70)
-    np.testing.assert_array_equal(out, x + y)
-    return kernel
 
 
 @naiad.jit

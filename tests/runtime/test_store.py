@@ -16,6 +16,7 @@ from naiad.compiler.store import Entry, decode, encode, text_of
 from naiad.runtime.cache import FileCacheManager
 from naiad.runtime.jit import JITFunction
 from tests.runtime.kernels import add
+from tests.runtime.launches import launch
 
 ROOT = str(Path(__file__).parent.parent.parent)
 KEY = "ab" * 32
@@ -24,23 +25,6 @@ KEY = "ab" * 32
 @pytest.fixture(autouse=True)
 def warn_again():
     environment._said.clear()
-
-
-def launch():
-    """One launch by a function that has compiled nothing yet; its result is checked."""
-    x, y, out = np.arange(70, dtype="f4"), np.ones(70, "f4"), np.full(70, np.nan, "f4")
-    kernel = JITFunction(add.fn)[(2,)](x, y, out, 70)
-    np.testing.assert_array_equal(out, x + y)
-    return kernel
-
-
-@pytest.fixture
-def hits():
-    """For each compilation, whether the cache had it."""
-    found = []
-    knobs.compilation.listener = lambda **facts: found.append(facts["cache_hit"])
-    yield found
-    knobs.compilation.listener = None
 
 
 def entries(folder):
