@@ -1,6 +1,7 @@
 """The command `naiad`: run a script under the drop-in, the demo, environment variables, the cache, kernels in C."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ahead_of_time.add_arguments(commands.add_parser("compile", help=ahead_of_time.HELP))
     link.add_arguments(commands.add_parser("link", help=link.HELP))
     args = parser.parse_args(arguments)
-    return args.action(args)
+    if args.command == "run":  # a program sees to its own output
+        return args.action(args)
+    try:
+        status: int = args.action(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it has seen enough, as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    return status
 
 
 def _run(args: argparse.Namespace) -> int:

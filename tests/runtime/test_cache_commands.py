@@ -267,3 +267,12 @@ def test_an_archive_serves_another_installation_elsewhere(tmp_path):
     assert "1 entry written" in python("one", "-m", "naiad", "cache", "export", archive)
     assert "1 entry imported" in python("two", "-m", "naiad", "cache", "import", archive)
     assert python("two", "script.py") == "True\n"
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    code = "from naiad.tools import cli; raise SystemExit(cli.main(['env']))"
+    writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    writer.stdout.readline()
+    writer.stdout.close()
+    said = writer.stderr.read().decode()
+    assert writer.wait() == 1 and said == ""
