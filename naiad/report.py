@@ -148,7 +148,8 @@ def _plot(bench: Benchmark, measured: Measured, save_path: str, show: bool) -> N
         sizes, values = measured.line(i)
         axes.plot(sizes, [value[0] for value in values], label=name, color=colour, ls=style)
         if all(len(value) == 3 and None not in value for value in values):
-            axes.fill_between(sizes, *zip(*(value[1:] for value in values), strict=True), alpha=0.15, color=colour)
+            low, high = ([value[n] for value in values] for n in (1, 2))
+            axes.fill_between(sizes, low, high, alpha=0.15, color=colour)
     axes.set(xlabel=bench.xlabel or bench.x_names[0], ylabel=bench.ylabel, title=bench.plot_name)
     axes.set_xscale("log" if bench.x_log else "linear")
     axes.set_yscale("log" if bench.y_log else "linear")
