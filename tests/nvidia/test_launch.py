@@ -1,8 +1,10 @@
 """The launch of CUDA kernels, through Python and natively: what the driver gets. Its stand-in records that."""
 
 import ctypes
+import gc
 import struct
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -398,3 +400,34 @@ def test_hooks_see_bound_launches(gpu):
     for launch in launches:
         launch(x, x, *ARGUMENTS)
     assert len(seen) == 2 and gpu.launches == 4
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_memory_does_not_grow_with_launches(gpu, native):
+    kernel, x, y = make(), torch.zeros(128), torch.zeros(128)
+    if not native:
+        knobs.runtime.launch_enter_hook.add(print_nothing)
+    try:
+        for _ in range(3):
+            call(kernel, x, y)
+        tracemalloc.start()
+        for _ in range(20):
+            call(kernel, x, y)
+        gpu.asked.clear()
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(500):
+            call(kernel, x, y)
+        gpu.asked.clear()  # what the stand-in remembers
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+        assert ((3, 2) in kernel._launchers and is_native(kernel)) is native
+        assert after - before < 4000
+    finally:
+        tracemalloc.stop()
+        if not native:
+            knobs.runtime.launch_enter_hook.remove(print_nothing)
+
+
+def print_nothing(metadata):
+    pass
