@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
+from naiad.errors import CompilationError, Explanation, Place
+
 Stage: TypeAlias = Callable[[Any, dict[str, Any]], Any]
 """One step: the IR (a module, or text) and the metadata to add to, to the next IR. Only the first stage may change the
 module that it is given: the text of a stage is printed from its module when it is asked for, maybe much later."""
@@ -75,14 +77,25 @@ class BaseBackend(ABC):
         return None
 
     def parse(self, stage: str, data: bytes) -> Any:
-        """What the stage `stage` would have left, from a file that a user wrote: code, text, or a module."""
+        """What the stage `stage` would have left, from a file that a user wrote: code, text, or a module.
+
+        Raises CompilationError where the text of a module is none.
+        """
         if stage == self.binary_ext:
             return data
         if stage in ("llir", "asm", "ptx", "amdgcn"):
             return data.decode()
+        from xdsl.utils.exceptions import ParseError
+
         from naiad.ir.text import parse
 
-        return parse(data.decode())
+        try:
+            return parse(data.decode())
+        except ParseError as error:
+            text, start = str(error.span.input.content), error.span.start
+            place = Place(text, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start) - 1)
+            advice = Explanation(advice="mend the text there; naiad-opt FILE reads it alone")
+            raise CompilationError(f"this is no {stage}: {error.msg}", place, advice) from error
 
     def pack_metadata(self, metadata: Any) -> Any:
         """What the launcher gets of the metadata: by default all of it."""

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
+from naiad.errors import explain
 from naiad.ir.constants import ConstantOp, SplatAttr, numpy_type
 from naiad.lowering.emitter import float_literal
 from naiad.lowering.rules import Rules
@@ -72,7 +73,11 @@ def float_constant(value: float, type: Attribute) -> str:
 def constant(op: ConstantOp, e: Threads) -> str | list[list[str]]:
     value = op.properties["value"]
     if not isinstance(value, IntegerAttr | FloatAttr | SplatAttr):
-        raise NotImplementedError("a constant tile whose elements differ")
+        raise explain(
+            NotImplementedError("a constant tile whose elements differ"),
+            expected="one number for all elements: dense<1>",
+            advice="make the tile of tt.make_range and arithmetic, or load it",
+        )
     text = literal(value)
     return [[text] * e.count(op.results[0].type)] if isinstance(value, SplatAttr) else text
 

@@ -7,7 +7,7 @@ import linecache
 
 from xdsl.ir import Operation
 
-from naiad.errors import CompilationError, Place, explanation_of
+from naiad.errors import CompilationError, Place, explain, explanation_of
 from naiad.lowering.locations import place_of
 
 
@@ -18,3 +18,13 @@ def placed(op: Operation, error: NotImplementedError) -> CompilationError:
         file, line, column = found
         place = Place("".join(lines), line, max(column - 1, 0), file=file)
     return CompilationError(str(error), place, explanation_of(error))
+
+
+def tangled(what: str, layout: object) -> NotImplementedError:
+    """Of `what`, which works along one dimension: the layout has a bit that counts along several."""
+    return explain(
+        NotImplementedError(f"{what} along bits that also count along another dimension"),
+        expected="a layout each bit of which counts along one dimension",
+        found=str(layout),
+        advice="convert the tile to a blocked layout before (ttg.convert_layout)",
+    )

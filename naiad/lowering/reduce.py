@@ -10,6 +10,7 @@ from naiad.layouts.axes import axis_bits, first_slots, pure_along, warp_slots, w
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.control import inline
 from naiad.lowering.convert import move, shuffled
+from naiad.lowering.mistakes import tangled
 from naiad.lowering.rules import Rules
 from naiad.lowering.threads import Threads, held_bits, scalar_type
 
@@ -39,7 +40,7 @@ def reduce(op: Operation, e: Threads) -> list:
     combine = combiner(op.regions[0].blocks[0], e)
     axis, layout = op.properties["axis"].value.data, e.layout(op.operands[0].type)
     if not pure_along(layout, axis):
-        raise NotImplementedError("a reduction along bits that also count along another dimension")
+        raise tangled("a reduction", op.operands[0].type.encoding)
     parts = list(zip(*(e.registers(o) for o in op.operands), strict=True))
     parts = within_thread(layout, axis, parts, combine)
     kinds = [scalar_type(o) for o in op.operands]

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from naiad.analysis.scratch import slot_bytes
+from naiad.errors import explain
 from naiad.layouts.axes import axis_bits, first_slots, pure_along, scan_slots
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import shuffled
+from naiad.lowering.mistakes import tangled
 from naiad.lowering.reduce import Combine, Tuple, combiner, read_parts
 from naiad.lowering.rules import Rules
 from naiad.lowering.threads import Threads, held_bits, scalar_type
@@ -54,7 +56,7 @@ class Scan:
         self.reverse = bool(op.properties["reverse"].value.data)
         self.kinds = [scalar_type(o) for o in op.operands]
         if not pure_along(self.layout, self.axis):
-            raise NotImplementedError("a scan along bits that also count along another dimension")
+            raise tangled("a scan", op.operands[0].type.encoding)
 
     def run(self) -> list[list[str]]:
         """The registers of each result."""
@@ -140,7 +142,11 @@ class Scan:
         e, slots = self.e, scan_slots(self.layout, self.axis)
         warps = axis_bits(self.layout, self.axis, "warp")
         if bits != warps:
-            raise NotImplementedError("a scan whose warps are not neighbours along the axis")
+            raise explain(
+                NotImplementedError("a scan whose warps are not neighbours along the axis"),
+                expected="the warps' bits one above the other along the axis",
+                advice="convert the tile to a blocked layout before (ttg.convert_layout)",
+            )
         per_block: dict[Tuple, int] = {}
         for r, total in enumerate(state.totals):
             per_block.setdefault(total, r)

@@ -4,6 +4,7 @@ from functools import partial
 
 from xdsl.ir import Operation, SSAValue
 
+from naiad.errors import explain
 from naiad.ir.base import shape
 from naiad.layouts.axes import broadcast_target, transposed
 from naiad.layouts.linear import LinearLayout
@@ -42,7 +43,11 @@ def low_bit(layout: LinearLayout) -> int:
     threads = layout.bases("lane") + layout.bases("warp")
     carriers = [i for i, c in enumerate(layout.bases("register")) if c & 1]
     if any(c & 1 for c in threads) or len(carriers) != 1 or layout.bases("register")[carriers[0]] != 1:
-        raise NotImplementedError("join and split need the two halves in the registers of one thread")
+        raise explain(
+            NotImplementedError("join and split need the two halves in the registers of one thread"),
+            expected="a layout with both elements of the last dimension in one thread: sizePerThread = [..., 2]",
+            advice="convert the joined tile to such a layout (ttg.convert_layout)",
+        )
     return carriers[0]
 
 

@@ -2,6 +2,7 @@
 
 from xdsl.ir import Operation, SSAValue
 
+from naiad.errors import explain
 from naiad.ir.encodings import MemDescType, layout_of
 from naiad.layouts import gf2
 from naiad.layouts.linear import LinearLayout
@@ -19,7 +20,11 @@ def element_offset(type: MemDescType) -> LinearLayout:
     shape, whole = tuple(type.shape), type.allocation_shape[-len(type.shape) :]
     layout = layout_of(type)
     if layout.padding:
-        raise NotImplementedError("padded shared memory")
+        raise explain(
+            NotImplementedError("padded shared memory"),
+            expected="ttg.swizzled_shared, ttg.nvmma_shared or ttg.shared_linear",
+            advice="use a swizzled layout: it is free of bank conflicts too",
+        )
     placed = flat(layout.linear(whole)).inverse()
     if shape == whole:
         return placed

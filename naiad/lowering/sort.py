@@ -14,6 +14,7 @@ from naiad.ir.base import element, shape
 from naiad.layouts.axes import axis_bits, pure_along
 from naiad.layouts.linear import LinearLayout
 from naiad.lowering.convert import move, shuffled
+from naiad.lowering.mistakes import tangled
 from naiad.lowering.rules import Rules
 from naiad.lowering.shape import load_at, position
 from naiad.lowering.small_floats import decode
@@ -76,7 +77,7 @@ class Network:
         source = op.operands[0]
         self.home = e.layout(source.type)
         if not pure_along(self.home, axis):
-            raise NotImplementedError("a sort along bits that also count along another dimension")
+            raise tangled("a sort", op.operands[0].type.encoding)
         self.registers = [keys.of(e, v) for v in e.registers(source)]
         self.layout = self.home
         self.flipped = 0  # the bit of the index whose runs are complemented; 0 for none

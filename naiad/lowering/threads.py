@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.analysis.axis import AxisInfo
+from naiad.errors import explain
 from naiad.ir.base import bits, element
 from naiad.ir.encodings import AsyncTokenType, MemDescType, linear_of
 from naiad.ir.types import PointerType
@@ -214,7 +215,11 @@ class Threads(Emitter):
             bound = self.values[value]
             if isinstance(bound, Memory):
                 if bound.flip:
-                    raise NotImplementedError("a slice of shared memory as a loop variable")
+                    raise explain(
+                        NotImplementedError("a slice of shared memory as a loop variable"),
+                        expected="whole buffers, as ttg.memdesc_index gives them",
+                        advice="carry the buffer, and take the slice in the loop (ttg.memdesc_subslice)",
+                    )
                 out.append(bound.base)
             else:
                 out += [bound] if isinstance(bound, str) else bound

@@ -99,10 +99,26 @@ TTGIR = """
 #padded = #ttg.padded_shared<[32:+4] {{order = [1, 0], shape = [32, 32]}}>
 #smem = #ttg.shared_memory
 #line = #ttg.slice<{{dim = 0, parent = #blocked}}>
+#apart = #ttg.blocked<{{sizePerThread = [1, 1], threadsPerWarp = [16, 2], warpsPerCTA = [4, 1], order = [1, 0]}}>
+#half = #ttg.slice<{{dim = 1, parent = #apart}}>
+#mma = #ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}}>
+#a = #ttg.dot_op<{{opIdx = 0, parent = #mma, kWidth = 2}}>
+#b = #ttg.dot_op<{{opIdx = 1, parent = #mma, kWidth = 2}}>
+#bands = #ttg.linear<{{register = [[0, 2], [0, 8], [0, 16]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
+                      warp = [[0, 1], [0, 4]], block = []}}>
+#shared = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}}>
+#tangled = #ttg.linear<{{register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 1], [2, 0], [4, 0]],
+                        warp = [[8, 0], [16, 0]], block = []}}>
 module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
                    "ttg.threads-per-warp" = 32 : i32}} {{
   tt.func public @kernel() {{
     %c = arith.constant dense<0.0> : tensor<32x32xf16, #blocked>
+    %s = arith.constant dense<0.0> : tensor<32x32xf16, #tangled>
+    %h = arith.constant dense<0.0> : tensor<64xf16, #half>
+    %k = arith.constant dense<0.0> : tensor<32x32xf16, #bands>
+    %a = arith.constant dense<0.0> : tensor<64x16xf16, #a>
+    %b = arith.constant dense<0.0> : tensor<16x64xf16, #b>
+    %d = arith.constant dense<0.0> : tensor<64x64xf64, #mma>
     {op} loc("{source}":2:3)
     tt.return
   }}
@@ -110,7 +126,19 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.tar
 """
 
 
+SUM = "^bb0(%l: f16, %r: f16): %x = arith.addf %l, %r : f16 {0}.return %x : f16"
+
+
 @pytest.mark.parametrize(("op", "message"), [
+    ('%o = "tt.reduce"(%s) <{axis = 1 : i32}> ({' + SUM.format("tt.reduce") + "}) : (tensor<32x32xf16, #tangled>) -> "
+     "tensor<32xf16, #ttg.slice<{dim = 1, parent = #tangled}>>", "a reduction along bits that also count"),
+    ('%o = "tt.scan"(%s) <{axis = 1 : i32, reverse = false}> ({' + SUM.format("tt.scan") + "}) : "
+     "(tensor<32x32xf16, #tangled>) -> tensor<32x32xf16, #tangled>", "a scan along bits that also count"),
+    ('%o = "tt.scan"(%k) <{axis = 1 : i32, reverse = false}> ({' + SUM.format("tt.scan") + "}) : "
+     "(tensor<32x32xf16, #bands>) -> tensor<32x32xf16, #bands>", "a scan whose warps are not neighbours"),
+    ("%o = tt.dot %a, %b, %d : tensor<64x16xf16, #a> * tensor<16x64xf16, #b> -> tensor<64x64xf64, #mma>",
+     "no matrix instruction for f16 and f16 into double"),
+    ("%o = tt.join %h, %h : tensor<64xf16, #half> -> tensor<64x2xf16, #apart>", "join and split need the two halves"),
     ("%m = ttg.local_alloc %c : (tensor<32x32xf16, #blocked>) -> !ttg.memdesc<32x32xf16, #padded, #smem>",
      "padded shared memory"),
     ("%t = arith.constant dense<[1, 2]> : tensor<2xi32, #line>", "a constant tile whose elements differ"),
@@ -121,4 +149,15 @@ def test_what_cannot_be_written_is_told(op: str, message: str, tmp_path: Path) -
     path.write_text(TTGIR.format(op=op, source=source))
     with pytest.raises(CompilationError, match=message) as error:
         compile_kernel(str(path), target=H100).asm["ptx"]
-    assert "mine.py:2:" in str(error.value) and "what_cannot_be_written()" in str(error.value)
+    said = str(error.value)
+    assert "mine.py:2:" in said and "what_cannot_be_written()" in said and "expected:" in said and "to do:" in said
+
+
+def test_a_file_that_is_no_ir_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.ttgir"
+    path.write_text("module {\n  tt.func public @kernel() {\n    %x = arith.nonsense\n    tt.return\n  }\n}\n")
+    with pytest.raises(CompilationError, match=r"this is no ttgir: .*nonsense") as error:
+        compile_kernel(str(path), target=H100)
+    said = str(error.value)
+    assert said.startswith("at 4:4:")  # where the reader stopped: after the op
+    assert "%x = arith.nonsense" in said and "xdsl" not in said.lower()

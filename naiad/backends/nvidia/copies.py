@@ -3,6 +3,7 @@
 from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.nvidia.inline import asm
+from naiad.errors import explain
 from naiad.ir.encodings import MemDescType, layout_of
 from naiad.layouts.axes import register_run
 from naiad.layouts.linear import LinearLayout
@@ -101,7 +102,11 @@ def async_copy(op: Operation, e: Threads) -> list[list[str]]:
     contiguity = op.contiguity.value.data if op.contiguity is not None else 16
     vector = copy_vector(e, op.src, op.mask, type, contiguity)
     if vector * size not in (4, 8, 16):
-        raise NotImplementedError(f"an asynchronous copy of {vector * size} bytes at a time")
+        raise explain(
+            NotImplementedError(f"an asynchronous copy of {vector * size} bytes at a time"),
+            expected="4, 8 or 16 neighbouring bytes in a thread, on both sides and under one mask",
+            advice="load the tile and store it (tt.load, ttg.local_store), or widen what a thread holds",
+        )
     offsets, only = shared.offset_layout(layout, type), e.owner(layout, in_cta=True)
     masks = e.registers(op.mask) if op.mask is not None else [None] * layout.size("register")
     pointers = e.registers(op.src)

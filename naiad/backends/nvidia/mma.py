@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.nvidia.inline import asm
+from naiad.errors import explain
 from naiad.ir.base import element
 from naiad.lowering.dot import places
 from naiad.lowering.threads import Threads, llvm_type, width
@@ -63,7 +64,11 @@ def multiply(op: Operation, e: Threads) -> list[str]:
     kind = llvm_type(c.type)
     how = instruction(name_of(a), name_of(b), kind)
     if how is None:
-        raise NotImplementedError(f"no matrix instruction for {name_of(a)} and {name_of(b)} into {kind}")
+        raise explain(
+            NotImplementedError(f"no matrix instruction for {name_of(a)} and {name_of(b)} into {kind}"),
+            expected="operands of one type that mma.sync takes, and f32, f16 or i32 as the result",
+            advice="give the product a blocked layout: it is computed by multiply-adds then",
+        )
     rank = len(a.type.get_shape())
     a_words = words(e, e.registers(a), places(e.layout(a.type)), rank - 1, llvm_type(a.type))
     b_words = words(e, e.registers(b), places(e.layout(b.type)), rank - 2, llvm_type(b.type))
