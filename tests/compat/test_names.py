@@ -55,6 +55,8 @@ def resolve(module: str, name: str) -> Any:
 
 @pytest.mark.parametrize("module", table("names.txt"))
 def test_names_are_there(module: str) -> None:
+    if module == "triton.tools.mxfp":
+        pytest.importorskip("torch", reason=f"{module} is made of torch's tensors")
     for name in table("names.txt")[module]:
         resolve(module, name)
 
