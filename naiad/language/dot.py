@@ -214,6 +214,7 @@ def dot_scaled(
 
     Formats: "e2m1" (two in a uint8, along K unless `k_pack` is false), "e4m3", "e5m2", "bf16", "fp16". Scales: an uint8
     exponent (e8m0) for 32 elements along K, or an fp8e4nv for 16; shapes (M, K / 32) and (N, K / 32), or 16.
+    On GPUs what is multiplied by "fp16" is rounded to fp16 first: keep elements times scales between 2^-24 and 65504.
     """
     a, b = _as_format(lhs, lhs_format), _as_format(rhs, rhs_format)
     for packed, format in ((lhs_k_pack, lhs_format), (rhs_k_pack, rhs_format)):

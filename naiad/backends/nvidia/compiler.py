@@ -122,9 +122,9 @@ class NvidiaBackend(BaseBackend):
 
     def make_ttir(self, module: Any, metadata: dict[str, Any]) -> Any:
         """The common passes; block pointers and descriptors become plain pointers."""
-        from naiad.passes.ttir import POINTERS
+        from naiad.backends.nvidia.pipeline import TTIR
 
-        POINTERS.run(module)
+        TTIR.run(module)
         return module
 
     def make_ttgir(self, module: Any, metadata: dict[str, Any], options: NvidiaOptions) -> Any:

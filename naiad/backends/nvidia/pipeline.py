@@ -1,4 +1,4 @@
-"""The passes from ttir to ttgir, for one GPU and the options of one kernel."""
+"""The passes on ttir, and from ttir to ttgir for one GPU and the options of one kernel."""
 
 from typing import Any
 
@@ -12,10 +12,15 @@ from naiad.passes.ttgir.dot_operands import DotOperands
 from naiad.passes.ttgir.pipeline_loops import PipelineLoops
 from naiad.passes.ttgir.remove_conversions import RemoveConversions
 from naiad.passes.ttgir.sink import Sink
+from naiad.passes.ttir import POINTERS
+from naiad.passes.ttir.scaled_dot import DecomposeScaledDot
 from naiad.passes.ttir.split_dots import SplitDots
 from naiad.passes.ttir.widen_small_floats import WidenSmallFloats
 
-__all__ = ["ttgir_pipeline"]
+__all__ = ["TTIR", "ttgir_pipeline"]
+
+TTIR = POINTERS.replacing("tt-decompose-scaled-dot", DecomposeScaledDot(halves=True))
+"""What is done to ttir."""
 
 ORDER = (
     Order("tt-widen-small-floats", "ttg-assign-layouts", "conversions are ops with layouts of their own"),

@@ -8,6 +8,8 @@ for a target that has no such instruction. Elements and scales are multiplied in
 to bf16, in which e2m1, e4m3, e5m2 and bf16 times a power of two fit; where something does not, the product is in f32,
 as tf32 if fp16 times a power of two is all that does not.
 Hardware may take what is below the least normal bf16, 2^-126, for 0.
+With `halves`, what is multiplied by plain fp16 becomes fp16, as Triton has it: matrix units take it twice as fast as
+tf32. It has the bits but not the range: an element times its scale beyond 65504 is infinite, and below 2^-24 it is 0.
 `fastMath` says that no scale is NaN. Source: OCP Microscaling Formats Specification 1.0, sections 5.3 and 5.4.
 """
 
@@ -23,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     bf16,
+    f16,
     f32,
     i1,
     i16,
@@ -41,6 +44,9 @@ from naiad.passes.ttir.accesses import Maker
 __all__ = ["DecomposeScaledDot"]
 
 FP8 = {"e4m3": Float8E4M3FNType(), "e5m2": Float8E5M2Type()}
+Operands = tuple[tuple[str, SSAValue | None], ...]
+"""The format and the scale of each factor."""
+
 HALF, SMALLEST_SCALE, NAN_CODE = 0x3F00, 0x00400000, 255
 """The bits of 0.5 in bf16; of 2^-127, the scale of code 0, in f32; the code of the scale NaN."""
 
@@ -48,19 +54,20 @@ HALF, SMALLEST_SCALE, NAN_CODE = 0x3F00, 0x00400000, 255
 @dataclass(frozen=True)
 class DecomposeScaledDot(ModulePass):
     name = "tt-decompose-scaled-dot"
+    halves: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in list(op.walk()):
             if isinstance(inner, DotScaledOp):
-                _decompose(inner)
+                _decompose(inner, self.halves)
 
 
-def _decompose(op: DotScaledOp) -> None:
+def _decompose(op: DotScaledOp, halves: bool) -> None:
     make, c = Maker(op, op.location), op.c
-    type = bf16 if _fits(op.a_elem_type.data, op.a_scale) and _fits(op.b_elem_type.data, op.b_scale) else f32
-    a, b = (_converted(make, value, type) for value in (_lhs(make, op), _rhs(make, op)))
-    exact = all(_fits_tf32(*o) for o in ((op.a_elem_type.data, op.a_scale), (op.b_elem_type.data, op.b_scale)))
-    precision = keyword("tf32" if type == f32 and exact else "ieee")
+    operands = ((op.a_elem_type.data, op.a_scale), (op.b_elem_type.data, op.b_scale))
+    type = _factor_type(operands, halves)
+    a, b = _converted(make, _lhs(make, op), type), _converted(make, _rhs(make, op, type), type)
+    precision = keyword("tf32" if type == f32 and all(_fits_tf32(*o) for o in operands) else "ieee")
     made = make.op("tt.dot", like(c.type, f32), a, b, _converted(make, c, f32), inputPrecision=precision)
     made = _converted(make, made, element(op.result.type))
     made.name_hint = op.result.name_hint
@@ -75,7 +82,14 @@ def _lhs(make: Maker, op: DotScaledOp) -> SSAValue:
     return numbers if op.a_scale is None else _scaled(make, numbers, op.a_scale, k, not _is_true(op.fastMath))
 
 
-def _rhs(make: Maker, op: DotScaledOp) -> SSAValue:
+def _factor_type(operands: Operands, halves: bool) -> Attribute:
+    """What is multiplied: the narrowest type that has the bits of both operands times their scales."""
+    if all(_fits(*operand) for operand in operands):
+        return bf16
+    return f16 if halves and all(_fits_half(*operand) for operand in operands) else f32
+
+
+def _rhs(make: Maker, op: DotScaledOp, type: Attribute) -> SSAValue:
     """The numbers of b, times their scales. What is transposed for the product is transposed last, as fewer bytes."""
     value, k = op.b, len(shape(op.b.type)) - 2
     turned = _untransposed(value)
@@ -88,7 +102,7 @@ def _rhs(make: Maker, op: DotScaledOp) -> SSAValue:
         numbers = _scaled(make, numbers, scale, k, not _is_true(op.fastMath))
     if turned is None:
         return numbers
-    return _transposed(make, _converted(make, numbers, bf16) if _fits(op.b_elem_type.data, op.b_scale) else numbers)
+    return _transposed(make, _converted(make, numbers, type))
 
 
 def _is_true(flag: BoolAttr | None) -> bool:
@@ -106,6 +120,11 @@ def _untransposed(value: SSAValue) -> SSAValue | None:
 def _fits(kind: str, scale: SSAValue | None) -> bool:
     """Whether an element times its scale has at most the 8 bits of a bf16."""
     return kind != "fp16" and (kind != "bf16" or _is_power_of_two(scale))
+
+
+def _fits_half(kind: str, scale: SSAValue | None) -> bool:
+    """Whether an element times its scale has at most the 11 bits of an f16; its range is not looked at."""
+    return scale is None if kind == "fp16" else kind != "bf16"
 
 
 def _fits_tf32(kind: str, scale: SSAValue | None) -> bool:
