@@ -16,6 +16,7 @@ from naiad.runtime.binder import make_namer
 from naiad.runtime.bound import Binding
 from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
+from naiad.runtime.grid import normalize_grid
 from naiad.runtime.launcher import ComputedGrid, GridLauncher, NativeLaunchers, forget_launchers
 from naiad.runtime.mock import MockTensor, TensorWrapper, reinterpret
 from naiad.runtime.specialize import specialize
@@ -217,21 +218,23 @@ class JITFunction(KernelInterface, JITCallable):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for a grid: an int, or 1 to 3 of them, or a function of the arguments that gives these."""
         try:
-            return self._launchers.get(grid) or self._launcher(grid)
+            launcher = self._launchers.get(grid)
         except TypeError:  # a list
-            return self._launcher(grid)
+            launcher = None
+        return launcher or self._launcher(grid)
 
     def _launcher(self, grid: Any) -> Callable[..., Any]:
         if type(self).run is not JITFunction.run:  # what a subclass does instead is asked each time
             return super().__getitem__(grid)
         if callable(grid):
             return ComputedGrid(self, grid)
-        launcher = GridLauncher(self, tuple(grid) if isinstance(grid, list) else grid)
-        if isinstance(grid, tuple | int):
+        size = normalize_grid(grid)
+        known = size[: len(grid)] if isinstance(grid, tuple | list) else size[0]  # ints: what equals them is as good
+        if known not in self._launchers:
             if len(self._launchers) >= MAX_GRIDS:
                 self._drop_launchers()
-            self._launchers[grid] = launcher
-        return launcher
+            self._launchers[known] = GridLauncher(self, known)
+        return self._launchers[known]
 
     @functools.cached_property
     def _named(self) -> Callable[..., dict[str, Any]]:

@@ -79,7 +79,7 @@ class GridLauncher:
 
     __slots__ = ("attempts", "chain", "function", "grid")
 
-    def __init__(self, function: Any, grid: Any) -> None:
+    def __init__(self, function: Any, grid: int | tuple[int, ...]) -> None:
         self.function = function
         self.grid = grid
         self.chain = 0
@@ -87,7 +87,7 @@ class GridLauncher:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """What somebody who holds this calls: by now there may be native launchers."""
-        launcher = self.function._launchers.get(self.grid) if isinstance(self.grid, tuple | int) else None
+        launcher = self.function._launchers.get(self.grid)
         if launcher is None or launcher is self:
             return self.through_python(*args, **keywords)
         return launcher(*args, **keywords)
@@ -95,7 +95,7 @@ class GridLauncher:
     def through_python(self, *args: Any, **keywords: Any) -> Any:
         """Launches; what native launchers do when none of them knows the form of the call."""
         function = self.function
-        if isinstance(self.grid, tuple | int) and self.grid not in function._launchers:
+        if self.grid not in function._launchers:
             function._launchers[self.grid], self.chain = self, 0
         kernel = function.run(*args, grid=self.grid, warmup=False, **keywords)
         if kernel is not None:

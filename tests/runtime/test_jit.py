@@ -76,6 +76,27 @@ def test_wrong_grids(grid, error, text):
         write_scalar[grid](np.zeros(1, "i4"), 2)
 
 
+def test_a_wrong_grid_leaves_nothing_behind():
+    """2.0 == 2: what was made for the wrong one must not be found for the right one."""
+    write_pids._launchers.clear()
+    out = np.zeros(4, "i4")
+    with pytest.raises(TypeError, match="cdiv"):
+        write_pids[(2.0,)](out, 4, 1)
+    write_pids[(2,)](out, 4, 1)
+    assert out.tolist() == [1, 2, 0, 0]
+
+
+def test_a_size_that_changes_in_place_is_asked_each_time():
+    torch = pytest.importorskip("torch")
+    size, out = torch.tensor(1), np.zeros(4, "i4")
+    grid = (size,)
+    for _ in range(4):  # by now there is a native launcher
+        write_pids[grid](out, 4, 1)
+    size.fill_(3)
+    write_pids[grid](out, 4, 1)
+    assert out.tolist() == [1, 2, 3, 0]
+
+
 def test_a_call_without_a_grid_says_how():
     with pytest.raises(RuntimeError, match=r"outside of the scope of a kernel.*add\[grid\]\(\.\.\.\)"):
         add(*arrays(4), 4)
