@@ -8,9 +8,12 @@ import pytest
 import naiad
 import naiad.language as tl
 from naiad import knobs
+from naiad.backends.base import GPUTarget
 from naiad.errors import AutotunerError
+from naiad.runtime.tuning import ahead
 from naiad.runtime.tuning import client as clients
 from naiad.runtime.tuning.client import process_count
+from naiad.runtime.tuning.server import Job
 from tests.runtime.kernels import add, scale_in_place
 
 SIZES = (32, 64, 128, 256, 512)
@@ -120,6 +123,50 @@ def test_a_server_that_is_gone(heard, monkeypatch):
     assert heard == [True] * 2 + [False] * 5
     monkeypatch.undo()
     assert not server.is_alive
+
+
+def test_two_threads_do_not_share_a_server(heard):
+    """Each would wait for answers that the other one has read."""
+    x, out = np.ones(300, "f4"), np.zeros(300, "f4")
+    with ahead._turn:
+        tuned(add, CONFIGS, x, x, out, 300)
+    assert heard == [False] * len(CONFIGS) and (out == 2).all()
+
+
+def test_an_interrupted_tuning_leaves_no_server(heard, monkeypatch):
+    """It may have read half a message, and would answer the next tuning for this one."""
+    x, out = np.ones(300, "f4"), np.zeros(300, "f4")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(clients.Client, "send", interrupt)
+        tuned(add, CONFIGS, x, x, out, 300)
+    assert not any(client.is_alive for client in clients._clients.values())
+    add.device_caches.clear()
+    tuned(add, CONFIGS, x, x, out, 300)
+    assert heard == [True] * len(CONFIGS)
+
+
+def interrupt(*args):
+    raise KeyboardInterrupt
+
+
+def test_a_server_whose_program_is_gone_says_nothing(capfd):
+    server = clients.Client(GPUTarget("cpu", "", 1))
+    server.answers(wait=True)
+    server.send(Job("no kernel", None, None, {}, dict(os.environ)))
+    server.process.stdout.close()
+    server.process.stdin.close()
+    assert server.process.wait(timeout=30) == 0 and "Error" not in capfd.readouterr().err
+
+
+def test_more_files_than_select_takes(heard):
+    held = [os.dup(0) for _ in range(1030)]
+    try:
+        server = clients.Client(GPUTarget("cpu", "", 1))
+        assert server.answers(wait=True) == [] and server.ready
+        server.close()
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def test_mistakes_are_seen_here(heard):

@@ -7,6 +7,7 @@ do for whatever reason, the trial does, and so it is there that a mistake in a k
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ WORTH_STARTING_S = 2.0
 """What takes so long to compile is compiled sooner by a server, though that has to be started."""
 WORTH_ASKING = 2
 """As few kernels as are sent to a server that runs."""
+_turn = threading.Lock()
+"""Of the thread that the server works for: its answers are for whoever reads them."""
 
 
 class Candidate:
@@ -85,7 +88,12 @@ def compile_ahead(trials: Sequence[Trial], progress: Progress) -> dict[Config, C
             with contextlib.suppress(Exception):  # the trial will raise it again
                 keys[trial.config] = getattr(trial.kernel(), "key", "")
     wanted = [candidate for candidate in collecting.candidates.values() if _is_wanted(candidate)]
-    died = _Compilations(wanted, count, progress).run() if len(wanted) >= WORTH_ASKING else {}
+    if len(wanted) < WORTH_ASKING or not _turn.acquire(blocking=False):  # another thread tunes: here the trials compile
+        return {}
+    try:
+        died = _Compilations(wanted, count, progress).run()
+    finally:
+        _turn.release()
     return {config: CompilerDied(died[key]) for config, key in keys.items() if key in died}
 
 
@@ -132,6 +140,10 @@ class _Compilations:
                     self.step(client)
         except (EOFError, OSError):
             pass  # the server is gone: what it has not done is left to the trials
+        except BaseException:  # it may have half a message, or answer later to nobody: the next tuning has another
+            if client is not None:
+                client.close()
+            raise
         return self.died
 
     def compile_here(self, candidate: Candidate) -> None:

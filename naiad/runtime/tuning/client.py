@@ -57,8 +57,9 @@ class Client:
         """What came since the last time; with `wait`, at least one, or the word that the server is ready."""
         assert self.process.stdout is not None
         found: list[Answer] = []
-        output = self.process.stdout.fileno()
-        while not found and select.select([output], [], [], None if wait else 0)[0]:
+        output, arrived = self.process.stdout.fileno(), select.poll()  # not select(): descriptors may be over 1024
+        arrived.register(output, select.POLLIN)
+        while not found and arrived.poll(None if wait else 0):
             if not (data := os.read(output, 1 << 16)):
                 raise EOFError("the compile server has ended")
             messages = list(self.frames.feed(data))

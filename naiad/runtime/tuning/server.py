@@ -256,4 +256,5 @@ def main(target: GPUTarget) -> None:
         compile(path, target)
     gc.collect()
     gc.freeze()
-    Server(answers).run()
+    with contextlib.suppress(BrokenPipeError):  # the program ended, and does not hear the last answers
+        Server(answers).run()
