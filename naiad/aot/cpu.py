@@ -1,6 +1,5 @@
 """The C around a kernel's object for the CPU: its header, and a launcher that runs the grid on threads."""
 
-import json
 from collections.abc import Iterable, Sequence
 
 from naiad.aot.arguments import conversions, prototype
@@ -107,22 +106,12 @@ TOLD = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "fma", "bm
 
 def header(program: Program) -> str:
     """The text of the header."""
-    directive = {"backend": "cpu", "hints": [item.hint for item in program.arguments]}
-    passed = [item for item in program.arguments if item.is_passed]
-    return HEADER.format(
-        title=program.title,
-        name=program.name,
-        status=STATUS,
-        full=prototype("", program.arguments).removeprefix(", "),
-        algorithm=program.algorithm,
-        directive=json.dumps(directive),
-        signature=prototype(FIRST, passed),
-    )
+    return HEADER.format(status=STATUS, **program.declared("cpu", FIRST))
 
 
 def source(program: Program, cpu: HostCPU, uses_tiles: bool, asserts: Sequence[str], cost: float) -> str:
     """The text of the launcher."""
-    passed = [item for item in program.arguments if item.is_passed]
+    passed = program.passed
     functions, converted = conversions(passed)
     fills = "".join(f"    memcpy(&naiad_slots[{4 + i}], &{item.variable}, sizeof {item.variable});\n"
                     for i, item in enumerate(passed))  # fmt: skip

@@ -1,6 +1,5 @@
 """The C around a kernel's code for NVIDIA GPUs: its header, and a launcher with the code in it that asks libcuda."""
 
-import json
 import struct
 from typing import Any
 
@@ -115,21 +114,12 @@ NAMES = {"launch_pdl": "programmatic dependent launch", "launch_cooperative_grid
 
 def header(program: Program) -> str:
     """The text of the header."""
-    directive = {"backend": "cuda", "hints": [item.hint for item in program.arguments]}
-    passed = [item for item in program.arguments if item.is_passed]
-    return HEADER.format(
-        title=program.title,
-        name=program.name,
-        full=prototype("", program.arguments, POINTER).removeprefix(", "),
-        algorithm=program.algorithm,
-        directive=json.dumps(directive),
-        signature=prototype(FIRST, passed, POINTER),
-    )
+    return HEADER.format(**program.declared("cuda", FIRST, POINTER))
 
 
 def source(program: Program, code: bytes, kind: str, metadata: Any) -> str:
     """The text of the launcher. kind: "cubin" or "ptx"."""
-    passed = [item for item in program.arguments if item.is_passed]
+    passed = program.passed
     functions, converted = conversions(passed)
     x, y, z = program.grid
     shared = SHARED.format(shared=metadata.shared, attribute=MAX_DYNAMIC_SHARED)

@@ -38,13 +38,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Variant:
-    """A launcher: its name, the kernel's, and the algorithm that it is a variant of."""
+    """A launcher: its name, the kernel's, the algorithm that it is a variant of, and the types of its arguments."""
 
     name: str
     kernel: str
     algorithm: str
     backend: str
     parameters: tuple[Parameter, ...]
+    types: tuple[str, ...] = ()
 
     @property
     def hints(self) -> tuple[int | None, ...]:
@@ -119,7 +120,8 @@ def _variant(directive: re.Match[str], facts: re.Match[str] | None) -> Variant:
     if backend not in dispatch.STYLES or len(texts) != len(hints):
         raise LinkerError(f"the lines for the linker in the header of {name} do not agree", found=directive[0])
     parameters = [_parameter(name, text, hint) for text, hint in zip(texts, hints, strict=True)]
-    return Variant(name, parts[1], algorithm, backend, tuple(parameters))
+    types = (re.sub(r"^\*k", "*", kind) for kind in said.get("types", ()))  # const tells nothing apart
+    return Variant(name, parts[1], algorithm, backend, tuple(parameters), tuple(types))
 
 
 def _parameter(kernel: str, text: str, hint: int | None) -> Parameter:
@@ -137,9 +139,11 @@ def _check_same(first: Variant, other: Variant) -> None:
     if other.backend != first.backend:
         raise LinkerError(f"{first.kernel} was compiled for {first.backend} and for {other.backend}",
                           advice="link what is for one of them")  # fmt: skip
-    if [p.text for p in other.parameters] != [p.text for p in first.parameters]:
-        expected, found = (", ".join(p.text for p in v.parameters) for v in (first, other))
-        raise LinkerError(f"Mismatched signature for kernel {first.kernel}", expected=expected, found=found)
+    signatures = [([p.text for p in v.parameters], list(v.types)) for v in (first, other)]
+    for expected, found in zip(*signatures, strict=True):
+        if expected != found:
+            raise LinkerError(f"Mismatched signature for kernel {first.kernel}", expected=", ".join(expected),
+                              found=", ".join(found))  # fmt: skip
 
 
 def _check_distinct(members: Sequence[Variant]) -> None:

@@ -1,9 +1,10 @@
 """What the writers of C are told about a kernel."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from naiad.aot.arguments import Argument
+from naiad.aot.arguments import Argument, prototype
 from naiad.aot.signature import Entry
 
 __all__ = ["Program"]
@@ -24,3 +25,22 @@ class Program:
     entries: Sequence[Entry]
     arguments: Sequence[Argument]
     grid: tuple[str, ...]
+
+    @property
+    def passed(self) -> list[Argument]:
+        """The arguments that the launcher takes."""
+        return [item for item in self.arguments if item.is_passed]
+
+    def declared(self, backend: str, first: str, pointer: str = "") -> dict[str, str]:
+        """What every header says of its launcher, by the names in the templates.
+
+        first: the parameter before the arguments. pointer: what all pointers are in C. The directive is for the linker,
+        which must not take kernels for variants of one because their types are the same in C.
+        """
+        types = [entry.kind for entry in self.entries if not entry.is_constant]
+        facts = {"backend": backend, "hints": [item.hint for item in self.arguments], "types": types}
+        return {
+            "title": self.title, "name": self.name, "algorithm": self.algorithm, "directive": json.dumps(facts),
+            "full": prototype("", self.arguments, pointer).removeprefix(", "),
+            "signature": prototype(first, self.passed, pointer),
+        }  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from naiad import aot
 from naiad.aot.linker import Variant, read_variants
 
+from . import kernels
 from .build import library
 
 CUDA_H = Path(__file__).parent
@@ -114,3 +115,13 @@ def test_mistakes(headers: list[str], message: str) -> None:
     with pytest.raises(aot.LinkerError) as caught:
         aot.link(headers)
     assert message in str(caught.value)
+
+
+def test_types_that_are_the_same_in_c() -> None:
+    """Halves and bfloat16 are uint16_t there, and on a GPU all pointers are alike: the alignment would choose."""
+    headers = [
+        aot.compile(kernels.add, f"{left}, *fp16, *fp16, i32, 64", target="cpu:x86-64").header
+        for left in ("*fp16:16", "*bf16")
+    ]
+    with pytest.raises(aot.LinkerError, match=r"(?s)Mismatched.*: \*fp16, \*fp16.*: +\*bf16, \*fp16"):
+        aot.link(headers)

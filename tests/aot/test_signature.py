@@ -154,4 +154,4 @@ def test_the_lines_for_linkers() -> None:
     signature = "float *x, float *y, float *out, int32_t n"
     assert lines[place] == f"// tt-linker: {made.name}:{signature}:64_warps1xstages3"
     facts = json.loads(lines[place + 1].removeprefix("// naiad-linker: "))
-    assert facts == {"backend": "cpu", "hints": [16, None, None, 1]}
+    assert facts == {"backend": "cpu", "hints": [16, None, None, 1], "types": ["*fp32"] * 3 + ["i32"]}
