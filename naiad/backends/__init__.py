@@ -8,6 +8,7 @@ from typing import Any
 
 from naiad.backends.base import BaseBackend, GPUTarget
 from naiad.backends.driver import DriverBase
+from naiad.backends.driver import driver as drivers
 
 __all__ = ["Backend", "BaseBackend", "DriverBase", "GPUTarget", "backends", "find", "register"]
 
@@ -87,6 +88,7 @@ backends = Backends()
 def register(name: str, backend: Backend) -> None:
     """Adds a backend from outside of naiad, before the CPU, or replaces the one of that name."""
     backends.loaded[name] = backend
+    drivers.others.clear()
     if name not in backends.names:
         backends.names.insert(0, name)
 
@@ -94,6 +96,7 @@ def register(name: str, backend: Backend) -> None:
 def unregister(name: str) -> None:
     """Takes away what `register` added."""
     backends.loaded.pop(name, None)
+    drivers.others.clear()
     if name not in IN_TREE:
         backends.names.remove(name)
 

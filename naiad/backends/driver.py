@@ -58,16 +58,10 @@ class DriverBase(ABC):
         """The C++ type of a signature's type, for launchers in C."""
         if ty.startswith(("*", "tensordesc")):
             return "void*"
-        floats = {
-            "fp16": "double",
-            "bf16": "double",
-            "fp32": "double",
-            "fp64": "double",
-            "f32": "double",
-            "f64": "double",
-        }
+        if ty in ("fp16", "bf16", "fp32", "fp64", "f32", "f64"):
+            return "double"
         bits = {"i1": 8, "u1": 8}.get(ty) or int("".join(filter(str.isdigit, ty)) or 0)
-        return floats.get(ty) or f"{'u' if ty.startswith('u') or ty == 'i1' else ''}int{bits}_t"
+        return f"{'u' if ty.startswith('u') or ty == 'i1' else ''}int{bits}_t"
 
 
 class GPUDriver(DriverBase):
@@ -103,6 +97,8 @@ class DriverConfig:
     def __init__(self) -> None:
         self._default: Any = None
         self._active: Any = None
+        self.others: dict[str, Any] = {}
+        """Name of a backend to the driver that `driver_for` made."""
 
     @property
     def default(self) -> Any:
@@ -134,6 +130,7 @@ class DriverConfig:
     def forget(self) -> None:
         """The devices are looked for again when one is asked for."""
         self._default = self._active = None
+        self.others.clear()
 
 
 def _named_driver(name: str) -> Any:
@@ -155,14 +152,11 @@ def driver_for(target: "GPUTarget") -> Any:
     active = driver.active
     if active.get_current_target().backend == target.backend:
         return active
-    if target.backend not in _drivers:
+    if target.backend not in driver.others:
         from naiad.backends import backends
 
         found = [backend.driver for backend in backends.values() if backend.compiler.supports_target(target)]
         if not found:
             raise RuntimeError(f"no driver runs code for {target.backend}")
-        _drivers[target.backend] = found[0]()
-    return _drivers[target.backend]
-
-
-_drivers: dict[str, Any] = {}
+        driver.others[target.backend] = found[0]()
+    return driver.others[target.backend]

@@ -214,7 +214,9 @@ class DeviceCaches(dict[Any, Device]):
         current = driver.active
         target = current.get_current_target()
         active = target.backend
-        if active == "cpu" and all(getattr(x, "is_cpu", not isinstance(x, tuple)) for x in (*args, *keywords.values())):
+        if active == "cpu" and all(
+            type(x) in _of_host or getattr(x, "is_cpu", False) for x in (*args, *keywords.values())
+        ):
             return self[0]
         places = _places(args, keywords)
         kinds = {kind for kind, _ in places}
@@ -223,8 +225,8 @@ class DeviceCaches(dict[Any, Device]):
         kind = kinds.pop() if kinds else active
         if kind == active:
             index = current.get_current_device()
-            if active != "cpu" and not warmup and any(where != index for name, where in places if name == kind):
-                raise ValueError(self._far(places, kind, index))
+            if not warmup:
+                self._check_near(places, kind, index)
             return self.get((target, index)) or self[target, index]
         if warmup and kind in ("cpu", "meta"):
             return self[current.get_current_device()]
@@ -233,12 +235,16 @@ class DeviceCaches(dict[Any, Device]):
                 f"Pointer argument cannot be accessed from Triton ({kind} tensor?): an argument of "
                 f"{self.function.__name__} lies on {kind}, and there is no such backend here"
             )
-        return self[kind]
+        target, index = device_index(kind)
+        self._check_near(places, kind, index)
+        return self[target, index]
 
-    def _far(self, places: set[tuple[str, int]], kind: str, index: int) -> str:
-        """What is wrong with arrays on another device than the current one."""
+    def _check_near(self, places: set[tuple[str, int]], kind: str, index: int) -> None:
+        """ValueError for arrays on another device of this kind than the current one."""
+        if kind == "cpu" or all(where == index for name, where in places if name == kind):
+            return
         there = ", ".join(sorted(f"{kind}:{where}" for name, where in places if name == kind))
-        return (
+        raise ValueError(
             f"Pointer argument cannot be accessed from Triton: the arguments of {self.function.__name__} lie on "
             f"{there}, and launches go to the current device, {kind}:{index}; move them there, or launch within "
             f"`with torch.{kind}.device(...)`"
@@ -259,6 +265,8 @@ class DeviceCaches(dict[Any, Device]):
 
 _scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
 _plain = frozenset({*_scalars[:-2]} - {tuple})
+_of_host: set[type] = set(_plain)
+"""Types whose values lie nowhere or in the host's memory, as far as they were met."""
 _tensors: set[type] = set()
 """Types with data_ptr() and device."""
 _meanings: dict[Any, tuple[str, int]] = {}
@@ -276,9 +284,12 @@ def _places(args: tuple[Any, ...], keywords: dict[str, Any]) -> set[tuple[str, i
         if kind in _tensors:
             devices[x.device] = x
         else:
-            places.update(map(device_of, _arrays(x)))
+            arrays = list(_arrays(x))
+            places.update(map(device_of, arrays))
             if kind.__module__.startswith("torch") and hasattr(kind, "data_ptr") and hasattr(kind, "device"):
                 _tensors.add(kind)
+            elif (not arrays and not isinstance(x, tuple)) or kind.__module__ == "numpy":
+                _of_host.add(kind)
     for device, x in devices.items():
         place = _meanings.get(device)
         if place is None:
@@ -301,7 +312,10 @@ def _is_pinned(argument: Any) -> bool:
 
 
 def device_index(key: Any = 0) -> tuple[GPUTarget, int]:
-    """The target and the index that a device's name means: an int counts devices of the active driver."""
+    """The target and the index that a device's name means: an int counts devices of the active driver.
+
+    Without an index it is the one that is current there.
+    """
     active = driver.active
     target = active.get_current_target()
     if isinstance(key, tuple):
@@ -311,4 +325,5 @@ def device_index(key: Any = 0) -> tuple[GPUTarget, int]:
     kind, _, index = str(key).partition(":")
     if kind == target.backend:
         return target, int(index or active.get_current_device())
-    return driver_for(GPUTarget(kind, 0, 0)).get_current_target(), int(index or 0)
+    other = driver_for(GPUTarget(kind, 0, 0))
+    return other.get_current_target(), int(index or other.get_current_device())

@@ -8,7 +8,7 @@ import pytest
 import naiad
 from naiad import knobs
 from naiad.backends import Backend, BaseBackend, GPUTarget, backends, find, register, unregister
-from naiad.backends.driver import DriverBase, driver
+from naiad.backends.driver import DriverBase, driver, driver_for
 from naiad.compiler import ASTSource
 from naiad.errors import OutOfResources
 from naiad.runtime.jit import JITFunction
@@ -130,6 +130,24 @@ def test_stages_run_once_and_the_cache_answers(text):
         assert kernel.asm["bin"] == kernel.kernel == b"module of add" and kernel.asm["ttir"] == "module of add"
         assert kernel.metadata.target == text and kernel.metadata.num_warps == 4 and kernel.name == "add"
     assert kernels[0].hash == kernels[1].hash
+
+
+def test_the_driver_that_is_not_active_says_which_device_is_current(text, monkeypatch):
+    driver.set_active(backends["cpu"].driver())
+    monkeypatch.setattr(TextDriver, "get_current_device", lambda self: 1)
+    x = Remote()
+    with pytest.raises(ValueError, match="lie on text:0, and launches go to the current device, text:1"):
+        add[(1,)](x, x, x, 3)
+    monkeypatch.setattr(Remote, "device", "text:1")
+    add[(1,)](x, x, x, 3)
+    assert (text, 1) in add.device_caches and len(TextDriver.launches) == 1
+
+
+def test_a_backend_that_is_replaced_has_no_part_in_launches(text):
+    driver.set_active(backends["cpu"].driver())
+    first = driver_for(text)
+    register("text", Backend(TextBackend, TextDriver))
+    assert driver_for(text) is not first
 
 
 def test_launches_go_to_the_driver(text):
