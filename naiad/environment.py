@@ -79,7 +79,7 @@ class env_base(Generic[Value]):
         group.__dict__[self.name] = value
         if self.unused and value != self.fallback():
             self.warn()
-        if _propagates() and (value is None or isinstance(value, bool | int | str)):
+        if _propagates() and (value is None or isinstance(value, bool | int | float | str)):
             _write(self.key, str(int(value)) if isinstance(value, bool) else None if value is None else str(value))
 
     def __delete__(self, group: "base_knobs") -> None:

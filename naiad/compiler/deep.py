@@ -30,13 +30,14 @@ def deeply(function: Callable[[], Any]) -> Any:
     thread = threading.Thread(target=contextvars.copy_context().run, args=(body,), name="naiad-deep")
     with _turn:
         limit, size = sys.getrecursionlimit(), threading.stack_size(STACK)
-        sys.setrecursionlimit(FRAMES)
         try:
+            sys.setrecursionlimit(FRAMES)
             thread.start()
-        finally:
             threading.stack_size(size)
-        thread.join()
-        sys.setrecursionlimit(limit)
+            thread.join()
+        finally:  # no thread can be started, or Ctrl-C
+            threading.stack_size(size)
+            sys.setrecursionlimit(limit)
     if errors:
         raise errors[0]
     return results[0]

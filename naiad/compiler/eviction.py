@@ -125,7 +125,8 @@ def _folder(item: os.DirEntry[str]) -> Iterator[Group]:
             yield _group(file.path, "native" if file.name.endswith(".o") else "leftover", [file.stat()])
     elif os.path.exists(os.path.join(item.path, MARK)):
         kind = "leftover" if item.name.endswith(LEFTOVER) else "files"
-        yield _group(item.path, kind, [file.stat() for file in os.scandir(item.path)])
+        if facts := [file.stat() for file in os.scandir(item.path)]:  # else another process is deleting it
+            yield _group(item.path, kind, facts)
 
 
 def _group(path: str, kind: str, facts: list[os.stat_result]) -> Group:

@@ -139,13 +139,14 @@ class Autotuner(KernelInterface):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches with the configuration for these arguments, which is found first where it is not known."""
         self.nargs = dict(zip(self.arg_names, args, strict=False))
-        config = self._config(args, kwargs) if len(self.configs) > 1 else self.configs[0]
-        self.best_config = config
-        if config.pre_hook is not None:
-            config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-        result = launch(self.fn, args, dict(**kwargs, **config.all_kwargs()))
-        self.nargs = None
-        return result
+        try:
+            config = self._config(args, kwargs) if len(self.configs) > 1 else self.configs[0]
+            self.best_config = config
+            if config.pre_hook is not None:
+                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+            return launch(self.fn, args, dict(**kwargs, **config.all_kwargs()))
+        finally:
+            self.nargs = None  # the caller's arrays
 
     def _config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
         key = self.key_of(kwargs)
@@ -212,7 +213,7 @@ class Autotuner(KernelInterface):
             return configs
         top = self.configs_top_k
         if isinstance(top, float) and top <= 1.0:
-            top = int(len(self.configs) * top)
+            top = max(1, int(len(self.configs) * top))
         elif not isinstance(top, int):
             raise TypeError("Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int")
         if len(configs) <= top:
@@ -223,9 +224,10 @@ class Autotuner(KernelInterface):
     def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Compiles every configuration without launching."""
         self.nargs = dict(zip(self.arg_names, args, strict=False))
-        kernels = [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)]
-        self.nargs = None
-        return kernels
+        try:
+            return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)]
+        finally:
+            self.nargs = None
 
 
 @cache

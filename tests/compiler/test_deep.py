@@ -41,3 +41,15 @@ def test_room_for_recursion():
     with pytest.raises(RecursionError):
         deeply(lambda: down(10**9))
     assert sys.getrecursionlimit() == limit and threading.stack_size() == 0
+
+
+@pytest.mark.parametrize("method", ["start", "join"])
+def test_the_limits_are_as_before_where_there_is_no_thread(monkeypatch, method):
+    def fails(self):
+        raise RuntimeError("can't start new thread")
+
+    limit = sys.getrecursionlimit()
+    monkeypatch.setattr(threading.Thread, method, fails)
+    with pytest.raises(RuntimeError, match="new thread"):
+        deeply(lambda: 1)
+    assert sys.getrecursionlimit() == limit and threading.stack_size() == 0

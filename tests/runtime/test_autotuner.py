@@ -87,6 +87,10 @@ def test_pruning():
     kernel = naiad.autotune(CONFIGS, ["n"], prune_configs_by=model, do_bench=bench)(add)
     kernel[grid](x, x, out, 64)
     assert bench.count == 2 and kernel.best_config is CONFIGS[0] and (out == 2).all()
+    model = {"perf_model": lambda BLOCK, **kwargs: BLOCK, "top_k": 0.1}  # of so few configurations, less than one
+    kernel = naiad.autotune(CONFIGS, ["n"], prune_configs_by=model, do_bench=bench)(add)
+    kernel[grid](x, x, out, 64)
+    assert kernel.best_config is CONFIGS[0]
     kernel = naiad.autotune(CONFIGS, ["n"], prune_configs_by={"early_config_prune": lambda *a, **k: []})(add)
     with pytest.raises(naiad.TritonError) as error:
         kernel[grid](x, x, out, 64)
@@ -94,6 +98,7 @@ def test_pruning():
         "Autotuner error: No valid autotuner configs after pruning. "
         "`early_config_prune` should return at least one config."
     )
+    assert kernel.nargs is None  # the arrays of the call are not held
 
 
 def test_a_configuration_that_cannot_run_only_loses():

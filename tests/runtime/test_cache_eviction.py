@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -49,6 +50,16 @@ def test_the_least_recently_used_goes_first(cache_folder):
     assert [group.path for group in gone] == [str(path) for path in paths[1:4]]
     assert {path.name for path in cache_folder.glob("*.naiad")} == {paths[i].name for i in (0, 4, 5, 6, 7)}
     assert eviction.evict(str(cache_folder), total, kept=0.65) == []
+
+
+def test_a_folder_that_another_process_is_deleting(cache_folder, monkeypatch):
+    """Its mark was still there, and nothing else is by now."""
+    manager = get_cache_manager(key(1))
+    manager.put(b"code", "k.obj")
+    monkeypatch.setattr(eviction.os.path, "exists", lambda path: True)
+    shutil.rmtree(manager.cache_dir)
+    os.makedirs(manager.cache_dir)
+    assert eviction.evict(str(cache_folder), 1) == []
 
 
 def test_a_manager_s_folder_is_one_group(cache_folder):

@@ -38,6 +38,8 @@ def test_defaults_then_environment_then_assigned(group, monkeypatch):
     assert (group.count, os.environ["NAIAD_TEST_COUNT"]) == (9, "9")
     group.flag = True
     assert os.environ["NAIAD_TEST_FLAG"] == "1"
+    knobs.naiad.remote_timeout = 2.5
+    assert os.environ["NAIAD_REMOTE_TIMEOUT"] == "2.5"
 
 
 def test_propagation_can_be_turned_off(group, monkeypatch):

@@ -7,6 +7,7 @@ import naiad
 import naiad.language as tl
 from naiad import knobs
 from naiad.errors import AutotunerError
+from naiad.runtime.tuning.snapshot import Snapshot
 from tests.runtime.kernels import scale_in_place
 
 SIX = [naiad.Config({"BLOCK": block}) for block in (32, 64, 128, 256, 512, 1024)]
@@ -81,6 +82,17 @@ def test_with_torch():
     wrapped = naiad.reinterpret(torch.zeros(90, dtype=torch.int32), tl.float32)
     kernel[grid](wrapped, 90)
     assert (wrapped.base.view(torch.float32) == 1).all()
+
+
+def test_tensors_that_begin_together_and_differ_in_their_steps():
+    torch = pytest.importorskip("torch")
+    memory = torch.arange(32.0)
+    saved = Snapshot()
+    for steps in ((4, 1), (8, 1)):
+        saved.cover("x", [memory.as_strided((4, 4), steps)])
+    memory[:28] = 0
+    saved.restore()
+    assert memory.tolist() == list(range(32))
 
 
 @naiad.jit

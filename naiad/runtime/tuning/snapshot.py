@@ -29,7 +29,7 @@ class Snapshot:
         """Copies those of the arrays of the argument `name` that were not copied before."""
         for array in arrays:
             array = array.base if isinstance(array, TensorWrapper) else array
-            where = (address(array), str(getattr(array, "shape", "")), str(getattr(array, "strides", "")))
+            where = _place(array)
             if where[0] and where not in self.copies:
                 self.copies[where] = name, _copied(name, array)
 
@@ -47,6 +47,12 @@ def arrays_in(argument: Any) -> Iterator[Any]:
             yield from arrays_in(part)
     elif is_array(held := array_of(argument)):
         yield held
+
+
+def _place(array: Any) -> tuple[Any, ...]:
+    """What tells arrays apart: where they begin, and which elements they have from there on."""
+    steps = array.stride() if hasattr(array, "stride") else getattr(array, "strides", "")
+    return address(array), str(getattr(array, "dtype", "")), str(getattr(array, "shape", "")), str(steps)
 
 
 def _copied(name: str, array: Any) -> PutBack:
