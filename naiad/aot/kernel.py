@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from naiad import knobs
-from naiad.aot.arguments import Slot, arguments
-from naiad.aot.errors import AotError, SignatureError
+from naiad.aot.arguments import arguments
+from naiad.aot.errors import AotError
 from naiad.aot.grid import parse_grid
 from naiad.aot.program import Program
 from naiad.aot.signature import Signature, parse_signature
 from naiad.backends import find
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver
+from naiad.backends.signature import passed
 from naiad.compiler.compiler import compile as compile_source
 from naiad.compiler.source import ASTSource
 from naiad.runtime.jit import JITFunction
@@ -113,8 +114,7 @@ def compile(
         raise AotError(f"{out_name!r} cannot be part of a name in C", expected="letters, digits and _")
     symbol = f"{name}_kernel" if target.backend == "cpu" else kernel.__name__
     source = Source(kernel, checked, symbol)
-    slots = SLOTS[target.backend](source)
-    items = arguments(checked, slots)
+    items = arguments(checked, passed(source))
     title = title_of(kernel, checked, backend)
     program = Program(name, symbol, title, checked.algorithm, checked.entries, items,
                       parse_grid(grid, checked.entries, items))  # fmt: skip
@@ -172,28 +172,6 @@ def cpu_name(name: str) -> str:
     return name
 
 
-def cpu_slots(source: Source) -> list[Slot]:
-    from naiad.backends.cpu.device import slots_of
-
-    return list(slots_of(source))
-
-
-def cuda_slots(source: Source) -> list[Slot]:
-    """The kernel's parameters; those of a descriptor are known by how they are packed."""
-    from naiad.backends.nvidia.parameters import parameters_of
-
-    kinds = list(source.signature.values())
-    words = {"Q": "*i8", "i4x": "i32", "q": "i64"}
-    found = []
-    for parameter in parameters_of(source):
-        path = parameter.path
-        if len(path) > 1 and parameter.code not in words:
-            raise SignatureError(f"{kinds[int(path[0])]} cannot be an argument of a launcher in C yet",
-                                 advice="pass the pointer, and make the descriptor in the kernel")  # fmt: skip
-        found.append((path, kinds[int(path[0])] if len(path) == 1 else words[parameter.code]))
-    return found
-
-
 def write_cpu(program: Program, kernel: Any, backend: Any, tag: str) -> Compiled:
     from naiad.aot import cpu
 
@@ -218,5 +196,4 @@ def _compiled(program: Program, kernel: Any, kind: str, header: str, source: str
                     program.grid, tag, metadata)  # fmt: skip
 
 
-SLOTS: dict[str, Callable[[Source], list[Slot]]] = {"cpu": cpu_slots, "cuda": cuda_slots}
 WRITERS: dict[str, Callable[..., Compiled]] = {"cpu": write_cpu, "cuda": write_cuda}

@@ -1,5 +1,8 @@
-"""The names of types in a kernel's signature, and how the dtypes of torch, numpy and ml_dtypes are called there."""
+"""The names of types in a kernel's signature, how the dtypes of torch, numpy and ml_dtypes are called there, and which
+values a launch passes.
+"""
 
+from collections.abc import Iterator
 from typing import Any
 
 from naiad.language.types import dtype, pointer_type
@@ -19,6 +22,8 @@ BITS = {
     **{f"fp{bits}": bits for bits in (16, 32, 64)},
     **{f"fp8{kind}": 8 for kind in ("e4nv", "e5", "e4b15", "e4b8", "e5b16")},
 }  # fmt: skip
+Path = tuple[int | str, ...]
+"""Where a value is found among the arguments: indices, and names of a descriptor's attributes."""
 _pointers: dict[Any, str] = {}
 
 
@@ -65,3 +70,31 @@ def normalize_type(annotation: Any) -> str:
     else:
         text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     return type_canonicalisation_dict.get(text.removesuffix("_t"), text)
+
+
+def passed(src: Any) -> Iterator[tuple[Path, str]]:
+    """Path and type of each value that a launch of a source passes, in the order of the kernel's parameters.
+
+    Constants have none, a tuple has those of its parts, a descriptor its base, its sizes, its strides.
+    """
+
+    def visit(path: Path, kind: Any) -> Iterator[tuple[Path, str]]:
+        if isinstance(kind, tuple):
+            for i, part in enumerate(kind):
+                yield from visit((*path, i), part)
+        elif kind == "constexpr" or path in src.constants:
+            return
+        elif kind.startswith("tensordesc"):
+            yield (*path, "base"), "*i8"
+            yield from (((*path, "shape", i), "i32") for i in range(descriptor_rank(kind)))
+            yield from (((*path, "strides", i), "i64") for i in range(descriptor_rank(kind)))
+        else:
+            yield path, kind
+
+    for i, kind in enumerate(src.signature.values()):
+        yield from visit((i,), kind)
+
+
+def descriptor_rank(kind: str) -> int:
+    """The dimensions of `tensordesc<fp16[16, 32]>`; what follows the brackets does not count."""
+    return kind.count(",", kind.index("["), kind.index("]")) + 1

@@ -2,11 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from naiad.backends.base import GPUTarget, Language
 from naiad.backends.constants import stable
+from naiad.backends.signature import passed
 
 
 class ASTSource:
@@ -138,16 +140,12 @@ def argument_names(src: ASTSource | IRSource) -> list[str]:
 
     In a file of IR, where arguments have no names, it is their index.
     """
-
-    def visit(name: str, path: tuple[int, ...], kind: Any) -> Iterator[str]:
-        if isinstance(kind, tuple):
-            for i, part in enumerate(kind):
-                yield from visit(f"{name}.{i}", (*path, i), part)
-        elif kind != "constexpr" and path not in src.constants:
-            rank = kind.count(",", kind.index("["), kind.index("]")) + 1 if kind.startswith("tensordesc") else 0
-            yield from [name] * (1 + 2 * rank)
-
-    return [part for i, (name, kind) in enumerate(src.signature.items()) for part in visit(str(name), (i,), kind)]
+    names = [str(name) for name in src.signature]
+    found = []
+    for (first, *steps), _ in passed(src):
+        parts = takewhile(lambda step: isinstance(step, int), steps)  # into tuples, not into a descriptor
+        found.append(".".join([names[int(first)], *map(str, parts)]))
+    return found
 
 
 def _path_name(names: Sequence[str], path: tuple[int, ...]) -> str:

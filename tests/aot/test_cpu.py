@@ -196,11 +196,11 @@ def test_a_kernel_without_arguments(tmp_path: Path) -> None:
 def test_descriptors_are_several_arguments(tmp_path: Path) -> None:
     kind = "tensordesc<fp32[16, 16]>"
     made = compiled(kernels.copy_tiles, f"{kind}, {kind}", (1,))
-    assert "void *source, int64_t source_shape_0" in made.header
+    assert "void *source, int32_t source_shape_0, int32_t source_shape_1, int64_t source_strides_0" in made.header
     _, launch = loaded(tmp_path, made)
-    i64 = ctypes.c_int64
+    kinds = [ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.c_int64]
     x, out = np.random.default_rng(0).standard_normal((9, 20), dtype=np.float32), np.zeros((16, 16), np.float32)
-    shape = [i64(n) for n in (9, 13, 20, 1)], [i64(n) for n in (16, 16, 16, 1)]
+    shape = [[kind(n) for kind, n in zip(kinds, given, strict=True)] for given in ((9, 13, 20, 1), (16, 16, 16, 1))]
     assert launch(0, pointer(x), *shape[0], pointer(out), *shape[1]) == 0
     np.testing.assert_array_equal(out[:9, :13], x[:, :13])
     assert not out[9:].any() and not out[:, 13:].any()

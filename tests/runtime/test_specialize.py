@@ -2,12 +2,14 @@
 
 from collections import namedtuple
 from enum import Enum
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import naiad.language as tl
 from naiad.backends.constants import freeze, stable
+from naiad.backends.signature import passed
 from naiad.runtime.mock import MockTensor
 from naiad.runtime.specialize import specialize
 from tests.runtime.kernels import add
@@ -143,3 +145,11 @@ def test_constants_have_the_same_text_in_every_process():
 def test_what_cannot_be_hashed_says_so():
     with pytest.raises(TypeError, match="must be hashable"):
         freeze(bytearray(b"x"))
+
+
+def test_what_a_launch_passes():
+    """No constants, the parts of tuples; of a descriptor what its brackets say, whatever stands behind them."""
+    signature = {"n": "i32", "C": "constexpr", "pair": ("*fp32", "i32"), "desc": "tensordesc<fp16[8, 16],a,b>"}
+    src = SimpleNamespace(signature=signature, constants={(2, 1): 1})
+    sizes, steps = [((3, "shape", i), "i32") for i in (0, 1)], [((3, "strides", i), "i64") for i in (0, 1)]
+    assert list(passed(src)) == [((0,), "i32"), ((2, 0), "*fp32"), ((3, "base"), "*i8"), *sizes, *steps]

@@ -1,7 +1,7 @@
 """The CPU as a device: the driver that is active where there is no GPU, and the launcher that any launch can take."""
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from naiad.backends.arguments import address
@@ -11,6 +11,7 @@ from naiad.backends.cpu.host import host
 from naiad.backends.cpu.pool import thread_count
 from naiad.backends.cpu.repeated import Repeated
 from naiad.backends.driver import DriverBase
+from naiad.backends.signature import Path, passed
 
 # What code that was written for GPUs divides by, and chooses block sizes from: an SM's numbers, but for the core count.
 PROPERTIES = {
@@ -101,7 +102,7 @@ class CPULauncher:
     """Launches one kernel, with all of its parameters' arguments in order."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
-        self.slots = list(slots_of(src))
+        self.slots = list(passed(src))
         kinds = [kind for _, kind in self.slots]
         self.pack = native.packer(kinds)
         flat = all(len(path) == 1 for path, _ in self.slots) and all(
@@ -137,36 +138,6 @@ class CPULauncher:
         if leave:
             leave(metadata)
         self.repeated.served((x, y, z), function, args)
-
-
-Path = tuple[int | str, ...]
-
-
-def slots_of(src: Any) -> Iterator[tuple[Path, str]]:
-    """Where the value of each slot is found among the arguments, and its type, in the order of the slots."""
-
-    def visit(path: Path, kind: Any) -> Iterator[tuple[Path, str]]:
-        if isinstance(kind, tuple):
-            for i, part in enumerate(kind):
-                yield from visit((*path, i), part)
-        elif kind == "constexpr" or path in src.constants:
-            return
-        elif kind.startswith("tensordesc"):
-            yield from descriptor_slots(path, kind)
-        else:
-            yield path, kind
-
-    for i, kind in enumerate(src.signature.values()):
-        yield from visit((i,), kind)
-
-
-def descriptor_slots(path: Path, kind: str) -> Iterator[tuple[Path, str]]:
-    """A descriptor's slots: the base, the sizes, the strides."""
-    rank = kind.count(",", kind.index("[")) + 1
-    yield (*path, "base"), "*i8"
-    for name in ("shape", "strides"):
-        for i in range(rank):
-            yield (*path, name, i), "i64"
 
 
 def value_at(args: Any, path: Path, kind: str) -> Any:

@@ -16,7 +16,8 @@ from naiad.backends.launch.record import RECORD_OFFSET, Code, Form, Run, load_co
 from naiad.backends.nvidia import launcher_code
 from naiad.backends.nvidia.launcher_code import Word
 from naiad.backends.nvidia.libcuda import check, cuda, current_context
-from naiad.backends.nvidia.parameters import Path, parameters_of
+from naiad.backends.nvidia.parameters import parameters_of
+from naiad.backends.signature import Path
 
 __all__ = ["NvidiaLauncher", "bind", "native_enabled"]
 

@@ -8,14 +8,13 @@ from typing import Any
 
 from naiad.backends.arguments import address
 from naiad.backends.launch.floats import FLOATS, bfloat16, rounded
+from naiad.backends.signature import Path, passed
 
 __all__ = ["Parameter", "parameters_of"]
 
 CODES = {"i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u1": "?7x", "u8": "B7x", "u16": "H6x",
          "u32": "I4x", "u64": "Q", "fp16": "e6x", "bf16": "H6x", "fp32": "f4x", "fp64": "d"}  # fmt: skip
 """How struct packs a value into its 8 bytes."""
-
-Path = tuple[int | str, ...]
 
 
 @dataclass(frozen=True)
@@ -81,26 +80,4 @@ def parameter(path: Path, kind: str) -> Parameter:
 
 def parameters_of(src: Any) -> Iterator[Parameter]:
     """Those of a source, in the order of the kernel's; constants have none, a descriptor has several."""
-
-    def visit(path: Path, kind: Any) -> Iterator[Parameter]:
-        if isinstance(kind, tuple):
-            for i, part in enumerate(kind):
-                yield from visit((*path, i), part)
-        elif kind == "constexpr" or path in src.constants:
-            return
-        elif kind.startswith("tensordesc"):
-            yield from descriptor(path, kind)
-        else:
-            yield parameter(path, kind)
-
-    for i, kind in enumerate(src.signature.values()):
-        yield from visit((i,), kind)
-
-
-def descriptor(path: Path, kind: str) -> Iterator[Parameter]:
-    """A descriptor's parameters: base, sizes (i32), strides (i64)."""
-    rank = kind.count(",", kind.index("["), kind.index("]")) + 1
-    yield parameter((*path, "base"), "*i8")
-    for name, word in (("shape", "i32"), ("strides", "i64")):
-        for i in range(rank):
-            yield parameter((*path, name, i), word)
+    return (parameter(path, kind) for path, kind in passed(src))
