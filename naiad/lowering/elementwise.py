@@ -20,9 +20,7 @@ __all__ = ["each", "literal", "rules"]
 
 rules = Rules()
 
-INTEGER = {"addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem",
-           "remui": "urem", "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr",
-           "shrui": "lshr"}  # fmt: skip
+INTEGER = {"addi": "add", "subi": "sub", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor"}
 INTRINSIC = {"arith.maxsi": "smax", "arith.maxui": "umax", "arith.minsi": "smin", "arith.minui": "umin",
              "arith.maxnumf": "maxnum", "arith.minnumf": "minnum", "math.floor": "floor", "math.ceil": "ceil",
              "math.trunc": "trunc", "math.roundeven": "roundeven", "math.absf": "fabs", "math.copysign": "copysign",
@@ -228,32 +226,3 @@ def clamp(op: Operation, e: Threads) -> str | list[list[str]]:
     suffix = "imum" if op.properties["propagateNan"].data == "all" else "num"
     return each(op, e, lambda x, low, high: e.intrinsic(
         f"min{suffix}", kind, e.intrinsic(f"max{suffix}", kind, x, low), high))  # fmt: skip
-
-
-@rules.lower("arith.floordivsi")
-def floor_divide(op: Operation, e: Threads) -> str | list[list[str]]:
-    kind = scalar_type(op.results[0])
-
-    def write(a: str, b: str) -> str:
-        quotient, rest = e.op(f"sdiv {kind} {a}, {b}"), e.op(f"srem {kind} {a}, {b}")
-        signs = e.op(f"icmp slt {kind} {e.op(f'xor {kind} {rest}, {b}')}, 0")
-        off = e.op(f"and i1 {signs}, {e.op(f'icmp ne {kind} {rest}, 0')}")
-        return e.op(f"add {kind} {quotient}, {e.op(f'sext i1 {off} to {kind}')}")
-
-    return each(op, e, write)
-
-
-@rules.lower("arith.ceildivsi", "arith.ceildivui")
-def ceiling_divide(op: Operation, e: Threads) -> str | list[list[str]]:
-    kind, signed = scalar_type(op.results[0]), op.name.endswith("divsi")
-
-    def write(a: str, b: str) -> str:
-        s = "s" if signed else "u"
-        quotient, rest = e.op(f"{s}div {kind} {a}, {b}"), e.op(f"{s}rem {kind} {a}, {b}")
-        off = e.op(f"icmp ne {kind} {rest}, 0")
-        if signed:
-            same = e.op(f"xor {kind} {rest}, {b}")
-            off = e.op(f"and i1 {off}, {e.op(f'icmp sge {kind} {same}, 0')}")
-        return e.op(f"add {kind} {quotient}, {e.op(f'zext i1 {off} to {kind}')}")
-
-    return each(op, e, write)

@@ -21,6 +21,7 @@ from naiad.lowering import (
     debug,
     dot,
     elementwise,
+    integers,
     make,
     memory,
     reduce,
@@ -39,9 +40,9 @@ __all__ = ["RULES", "Lowered", "lower_module"]
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
-RULES = Rules.of(elementwise.rules, casts.rules, make.rules, convert.rules, shape.rules, memory.rules, shared.rules,
-                 dot.rules, debug.rules, sort.rules, control.rules, reduce.rules, scan.rules,
-                 copies.rules, products.rules, quotients.rules, wgmma.rules)  # fmt: skip
+RULES = Rules.of(elementwise.rules, integers.rules, casts.rules, make.rules, convert.rules, shape.rules,
+                 memory.rules, shared.rules, dot.rules, debug.rules, sort.rules, control.rules, reduce.rules,
+                 scan.rules, copies.rules, products.rules, quotients.rules, wgmma.rules)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import sys
 import time
 from collections import Counter
 
+from naiad.tools.fuzz.compare import CPU, Machine
 from naiad.tools.fuzz.generator import generate
 from naiad.tools.fuzz.minimise import minimise
 from naiad.tools.fuzz.worker import Worker, serve
@@ -12,13 +13,13 @@ from naiad.tools.fuzz.worker import Worker, serve
 FINE = "ok"
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, machine: Machine = CPU) -> int:
     """Exit status 1 where a kernel failed."""
-    options = _parser().parse_args(arguments)
+    options = _parser(machine).parse_args(arguments)
     if options.worker:
-        serve(sys.stdin, sys.stdout)
+        serve(sys.stdin, sys.stdout, machine)
         return 0
-    worker = Worker()
+    worker = Worker(machine)
     try:
         if options.only is not None:
             return _one(worker, options.only, options.size, [int(n) for n in options.drop.split(",") if n])
@@ -27,10 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
         worker.close()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "python -m naiad.tools.fuzz", description="Random kernels: interpreter against CPU."
-    )
+def _parser(machine: Machine) -> argparse.ArgumentParser:
+    says = f"Random kernels: interpreter against {machine.name}."
+    parser = argparse.ArgumentParser(f"python -m {machine.module}", description=says)
     parser.add_argument("--seconds", type=float, default=60, help="how long to go on (60)")
     parser.add_argument(
         "--seed", type=int, default=0, help="the first kernel's seed; the next have the next numbers (0)"
@@ -68,7 +68,9 @@ def _report(worker: Worker, seed: int, size: int, kind: str) -> None:
     dropped = minimise(program, kind, lambda numbers: worker.check(seed, size, numbers))
     outcome = worker.check(seed, size, dropped)
     print(f"# seed {seed}: {outcome.kind} {outcome.text}")
-    print(f"# python -m naiad.tools.fuzz --size {size} --only {seed} --drop {','.join(map(str, sorted(dropped)))}")
+    print(
+        f"# python -m {worker.machine.module} --size {size} --only {seed} --drop {','.join(map(str, sorted(dropped)))}"
+    )
     print(program.source(dropped), flush=True)
 
 

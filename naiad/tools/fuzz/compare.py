@@ -29,7 +29,17 @@ class Outcome:
     text: str = ""
 
 
-def check(program: Program, dropped: Collection[int] = ()) -> Outcome:
+@dataclass(frozen=True)
+class Machine:
+    """Where kernels run. run: launches that of a program, given its source, and gives all arrays then."""
+
+    name: str
+    run: Callable[[Program, str], Arrays]
+    module: str
+    """The command that looks for failures on this machine."""
+
+
+def check(program: Program, dropped: Collection[int] = (), machine: Machine | None = None) -> Outcome:
     """Runs both and compares all outputs."""
     source = program.source(dropped)
     try:
@@ -37,7 +47,7 @@ def check(program: Program, dropped: Collection[int] = ()) -> Outcome:
     except Exception as error:
         return Outcome("illegal", f"{type(error).__name__}: {error}")
     try:
-        got = run(program, source, interpret=False)
+        got = (machine or CPU).run(program, source)
     except Exception as error:
         return Outcome("compiler", f"{type(error).__name__}: {error}")
     return compare(program, want, got)
@@ -52,6 +62,9 @@ def run(program: Program, source: str, interpret: bool) -> Arrays:
         kernel = load(source, Path(folder), lambda fn: jit(fn, interpret=interpret))
         kernel[(program.grid,)](*arguments)
     return arrays
+
+
+CPU = Machine("CPU", lambda program, source: run(program, source, interpret=False), "naiad.tools.fuzz")
 
 
 def load(source: str, folder: Path, decorator: Callable[..., Any]) -> Any:

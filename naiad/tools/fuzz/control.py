@@ -54,7 +54,8 @@ def branch(scope: Scope) -> None:
         with scope.inside(body):
             if scope.random.random() < 0.5:
                 scope.statement(scope)
-            scope.write(f"{name} = {value.name}")
+            assigned = scope.write(f"{name} = {value.name}")
+    made.body[-1].number = assigned.number  # both sides go together, where one does
     bound, error = max(first.bound, second.bound), max(first.error, second.error)
     scope.values.append(Value(name, first.dtype, first.shape, bound, error))
 

@@ -169,6 +169,8 @@ def dot(scope: Scope) -> None:
     if a is None or b is None:
         return
     k, shape = a.shape[1], (a.shape[0], b.shape[1])
+    if k < (32 if a.dtype == "int8" else 16):  # what a GPU takes
+        return
     if a.dtype == "int8":
         scope.define(f"tl.dot({a.name}, {b.name})", "int32", shape)
         return

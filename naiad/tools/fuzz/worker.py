@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from naiad.tools.fuzz.compare import Outcome, check
+from naiad.tools.fuzz.compare import Machine, Outcome, check
 from naiad.tools.fuzz.generator import generate
 
 SECONDS = 120.0
@@ -17,8 +17,8 @@ SECONDS = 120.0
 class Worker:
     """Checks one kernel at a time in another process, which is started again where it ended."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self.seconds = seconds
+    def __init__(self, machine: Machine, seconds: float = SECONDS) -> None:
+        self.machine, self.seconds = machine, seconds
         self._process: subprocess.Popen[str] | None = None
 
     def check(self, seed: int, size: int, dropped: Iterable[int] = ()) -> Outcome:
@@ -45,15 +45,15 @@ class Worker:
 
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is None:
-            command = [sys.executable, "-m", "naiad.tools.fuzz", "--worker"]
+            command = [sys.executable, "-m", self.machine.module, "--worker"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self._process
 
 
-def serve(questions: Any, answers: Any) -> None:
+def serve(questions: Any, answers: Any, machine: Machine) -> None:
     """The other side: a kernel a line in, an outcome a line out."""
     for line in questions:
         seed, size, dropped = json.loads(line)
-        outcome = check(generate(seed, size), frozenset(dropped))
+        outcome = check(generate(seed, size), frozenset(dropped), machine)
         answers.write(json.dumps([outcome.kind, outcome.text]) + "\n")
         answers.flush()

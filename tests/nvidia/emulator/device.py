@@ -16,10 +16,13 @@ from .machine import Memory, launch
 class HostMemory(Memory):
     """The storages of host tensors, at their own addresses."""
 
+    kept: tuple[np.ndarray, ...] = ()
+
     def __init__(self, storages: dict[int, int]):
         import ctypes
 
         super().__init__()
+        self.storages = storages
         self.starts = np.array(sorted(storages), np.int64)
         sizes = [storages[int(s)] for s in self.starts]
         self.offsets = np.cumsum([4096, *[-(-n // 256) * 256 + 256 for n in sizes]])
@@ -33,6 +36,13 @@ class HostMemory(Memory):
         for view, at in zip(self.views, self.offsets, strict=False):
             self.bytes[at : at + len(view)] = view
             self.mapped[at : at + len(view)] = True
+
+    def put(self, array: np.ndarray) -> int:
+        """Makes room for one more array before the launch; it stays where it is."""
+        kept = array.copy()
+        self.kept = (*self.kept, kept)
+        type(self).__init__(self, {**self.storages, kept.ctypes.data: kept.nbytes})
+        return kept.ctypes.data
 
     def locate(self, addresses: np.ndarray) -> np.ndarray:
         if not len(self.starts):

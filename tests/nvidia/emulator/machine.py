@@ -89,6 +89,7 @@ class Block:
     shared: np.ndarray
     races: Races
     ctas: int = 1
+    tables: dict[str, int] = field(default_factory=dict)
     registers: dict[str, np.ndarray] = field(default_factory=dict)
     pending: list = field(default_factory=list)
     groups: list[list] = field(default_factory=list)
@@ -137,6 +138,8 @@ class Program:
     code: list[Instruction]
     labels: dict[str, int]
     threads: int
+    tables: dict[str, bytes]
+    """What the module holds in global memory, by name."""
 
 
 def split_operands(text: str) -> tuple[str, ...]:
@@ -167,7 +170,7 @@ def parse(ptx: str) -> Program:
     for statement in re.sub(r"//[^\n]*", "", body).replace("{\n", "\n").split("\n"):
         for piece in statement.split(";"):
             piece = piece.strip()
-            piece = "" if piece in ("{", "}") else piece
+            piece = "" if piece in ("{", "}") else piece.removeprefix("{ ")
             while m := re.match(r"^(\$?\w+):\s*(.*)$", piece):
                 labels[m.group(1)] = len(code)
                 piece = m.group(2)
@@ -179,7 +182,15 @@ def parse(ptx: str) -> Program:
             opcode, _, rest = piece.partition(" ")
             opcode, _, extra = opcode.partition("\t")
             code.append(Instruction(opcode, split_operands(extra + " " + rest), predicate, negated, piece))
-    return Program(found, code, labels, threads)
+    return Program(found, code, labels, threads, {m.group(1): table(m) for m in TABLE.finditer(ptx)})
+
+
+TABLE = re.compile(r"\.global \.align \d+ \.b8 ([\w$]+)\[(\d+)\] = \{(.*?)\};", re.S)
+
+
+def table(found: re.Match[str]) -> bytes:
+    """The bytes of a constant of the module; those that are not written are zero."""
+    return bytes(int(n) for n in found.group(3).split(",")).ljust(int(found.group(2)), b"\0")
 
 
 def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic], shared: int, memory: Memory,
@@ -191,13 +202,14 @@ def launch(ptx: str, grid: Sequence[int], arguments: Sequence[int | np.generic],
     if len(program.parameters) != len(arguments):
         raise EmulationError(f"the kernel takes {len(program.parameters)} arguments, got {len(arguments)}")
     parameters = {name: value for (name, _), value in zip(program.parameters, arguments, strict=True)}
+    tables = {name: memory.put(np.frombuffer(data, np.uint8)) for name, data in program.tables.items()}
     size = tuple((*grid, 1, 1)[:3])
     for z in range(size[2]):
         for y in range(size[1]):
             for x in range(size[0]):
                 garbage = np.random.default_rng(0).integers(0, 256, shared * ctas, np.uint8)
                 threads, races = program.threads * ctas, Races.of(shared * ctas)
-                block = Block(threads, (x, y, z), size, memory, parameters, garbage, races, ctas)
+                block = Block(threads, (x, y, z), size, memory, parameters, garbage, races, ctas, tables)
                 run(program, block, ops.execute)
 
 

@@ -184,14 +184,14 @@ def shift(word: str):
 def truncating(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype.kind == "f":
         return a / b
-    safe = np.where(b == 0, 1, b)
-    quotient = np.abs(a.astype(np.float64) // 1)  # only the shape
-    quotient = np.floor_divide(np.abs(a.astype(object)), np.abs(safe.astype(object)))
-    return np.where((a.astype(object) < 0) ^ (safe.astype(object) < 0), -quotient, quotient).astype(a.dtype)
+    negative = (a < 0) ^ (b < 0)
+    sizes = [np.abs(n).view(unsigned(8 * a.dtype.itemsize)) for n in (a, np.where(b == 0, b.dtype.type(1), b))]
+    quotient = (sizes[0] // sizes[1]).view(a.dtype)
+    return np.where(negative, -quotient, quotient)
 
 
 def rest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a.astype(object) - truncating(a, b).astype(object) * b.astype(object)).astype(a.dtype)
+    return a - truncating(a, b) * b
 
 
 def nan_aware(pick):

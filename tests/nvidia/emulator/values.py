@@ -57,6 +57,8 @@ def raw(block: Block, operand: str) -> np.ndarray:
         return np.full(n, int(operand.rstrip("U"), 16), np.uint64)
     if re.match(r"^-?\d+$", operand):
         return np.full(n, int(operand) & 0xFFFFFFFFFFFFFFFF, np.uint64)
+    if operand in block.tables:
+        return np.full(n, block.tables[operand], np.uint64)
     if re.match(
         r"^(text|table|param|__cudart|__local_depot|%SP)[\w$]*$", operand
     ):  # the address of a constant or of the stack
