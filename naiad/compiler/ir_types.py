@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from naiad.ir import base
 from naiad.ir.types import TensorDescType, pointer
 
-__all__ = ["handle_count", "ir_type"]
+__all__ = ["ir_type"]
 
 _FLOATS: dict[str, Attribute] = {
     "fp16": builtin.f16,
@@ -44,10 +44,3 @@ def _make(type: Any) -> Attribute:
     if type.name in _FLOATS:
         return _FLOATS[type.name]
     raise TypeError(f"a value of type {type} cannot be in the IR")
-
-
-def handle_count(type: Any) -> int:
-    """Of how many handles a value of `type` consists."""
-    handles: list[Any] = []
-    type._flatten_ir_types(None, handles)
-    return len(handles)

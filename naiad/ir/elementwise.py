@@ -335,5 +335,4 @@ ROWS = (
 ELEMENTWISE: dict[str, type[Elementwise]] = {row.name: _class(row) for row in ROWS}
 """Every elementwise op by its name."""
 
-AddIOp, SubIOp, MulIOp = (ELEMENTWISE[f"arith.{n}"] for n in ("addi", "subi", "muli"))
-CmpIOp, CmpFOp, SelectOp = (ELEMENTWISE[f"arith.{n}"] for n in ("cmpi", "cmpf", "select"))
+AddIOp, MulIOp, CmpIOp, SelectOp = (ELEMENTWISE[f"arith.{n}"] for n in ("addi", "muli", "cmpi", "select"))

@@ -89,7 +89,6 @@ def _mulhi(a: Array, b: Array) -> Array:
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
-_gamma = np.vectorize(math.gamma, otypes=[np.float64])
 
 
 def _erf_of(a: Array) -> Array:

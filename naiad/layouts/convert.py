@@ -13,7 +13,7 @@ from functools import cache
 from naiad.layouts import gf2
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["Plan", "RegisterMove", "SharedMove", "ShuffleMove", "broadcast_mask", "plan", "scratch", "source_of"]
+__all__ = ["Plan", "RegisterMove", "SharedMove", "ShuffleMove", "plan", "scratch", "source_of"]
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,6 @@ def _nearest(source: LinearLayout, ranges: list[tuple[int, ...]], want: int, her
     if here:
         return _nearest(source, ranges, want, 0, name)
     raise ValueError(f"the source layout holds no element {source.outs.unpack(want)}")
-
-
-def broadcast_mask(layout: LinearLayout, name: str) -> int:
-    """The bits of an input dimension that choose between copies: one place of each set needs to store."""
-    order = ("register", "lane", "warp", "block")
-    before = [c for n in order[: order.index(name)] for c in layout.bases(n)]
-    basis = gf2.Basis(before)
-    return sum(1 << i for i, c in enumerate(layout.bases(name)) if not basis.add(c))
 
 
 def _depends_only_on(move: LinearLayout, name: str) -> bool:

@@ -79,10 +79,6 @@ class HostCPU:
         return "fma" in self.features or "neon" in self.features
 
     @property
-    def has_f16c(self) -> bool:
-        return "f16c" in self.features
-
-    @property
     def has_avx2(self) -> bool:
         return "avx2" in self.features
 
@@ -90,22 +86,6 @@ class HostCPU:
     def has_avx512(self) -> bool:
         """The set that vector code counts on: 64-byte registers, bytes and words, and the shorter forms."""
         return {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= self.features
-
-    @property
-    def has_avx512_bf16(self) -> bool:
-        return "avx512bf16" in self.features
-
-    @property
-    def has_avx512_fp16(self) -> bool:
-        return "avx512fp16" in self.features
-
-    @property
-    def has_avx512_vnni(self) -> bool:
-        return "avx512vnni" in self.features
-
-    @property
-    def has_avx_vnni(self) -> bool:
-        return "avxvnni" in self.features
 
     @property
     def has_amx_bf16(self) -> bool:

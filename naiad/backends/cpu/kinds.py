@@ -15,7 +15,6 @@ from naiad.errors import explain
 from naiad.ir.types import PointerType
 from naiad.lowering.emitter import vector_type
 
-FLOAT_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 LLVM_FLOATS = {"f64": "double", "f32": "float"}
 
 

@@ -39,7 +39,6 @@ FORMATS = {
     "f8E4M3FNUZ": Format(3, 8, 8, 0x7F, 0x80, zero_is_nan=True),
     "f8E5M2FNUZ": Format(2, 16, 8, 0x7F, 0x80, zero_is_nan=True),
 }
-SIGN = 0x80000000
 
 
 def signed32(value: int) -> int:

@@ -11,7 +11,6 @@ from naiad.backends.cpu.math_formula import Number, power_of_two, scaled
 
 SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 MANTISSA = {32: 23, 64: 52}
-BIAS = {32: 127, 64: 1023}
 INFINITY = float("inf")
 NAN = float("nan")
 LOG = (0.333333135, -0.250000089, 0.200020745, -0.166679993, 0.142202795, -0.124059126, 0.118838929, -0.116725259,

@@ -8,8 +8,6 @@ import enum
 
 from naiad.backends.launch.call_code import OWN_WORDS
 
-CONFIG_WORDS = 7
-
 
 class Word(enum.IntEnum):
     """The GPU's words of the record."""
