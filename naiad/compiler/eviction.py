@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from naiad import knobs
+from naiad.files import LEFTOVER
 
-ENTRY, LEFTOVER, MARK = ".naiad", ".tmp", ".naiad"
-"""Endings of entries and of files that are being written; the file that says that a folder is one of naiad's
+ENTRY, MARK = ".naiad", ".naiad"
+"""How the names of entries end; the file that says that a folder is one of naiad's
 cache managers' (the folder may be shared with Triton, whose files are not ours to delete)."""
 NATIVE, MEMO = "native", "version-"
 LOOKS = 64

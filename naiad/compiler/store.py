@@ -19,6 +19,7 @@ from typing import Any
 from naiad import knobs
 from naiad.compiler.eviction import make_room, mark_used
 from naiad.environment import warn_once
+from naiad.files import write_whole
 
 MAGIC = b"naiad2\r\n"
 SUFFIX = ".naiad"
@@ -61,7 +62,8 @@ class FileStore:
             entry = decode(data, key)
         except ValueError as error:
             warn_once(f"the cache's file {path} is damaged ({error}); the kernel is compiled again")
-            _remove(path)
+            with contextlib.suppress(OSError):
+                os.remove(path)
             return None
         return Entry(entry.metadata, entry.stages, entry.parts, {f"{entry.metadata.get('name', 'kernel')}.json": path})
 
@@ -75,15 +77,9 @@ class FileStore:
 
     def write(self, key: str, data: bytes) -> bool:
         """Puts the encoded entry where it belongs, at once or not at all; says whether that went well."""
-        path = self.path(key)
-        aside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         try:
-            os.makedirs(self.folder, exist_ok=True)
-            with open(aside, "xb") as file:
-                file.write(data)
-            os.replace(aside, path)
+            write_whole(self.path(key), data)
         except OSError as error:
-            _remove(aside)
             warn_once(f"compiled kernels are not kept: {error}")
             return False
         return True
@@ -223,8 +219,3 @@ def parts_of(entry: Entry) -> dict[str, Any]:
 def _digest(metadata: Mapping[str, Any]) -> str:
     """A digest of what JSON makes of the metadata."""
     return hashlib.sha256(json.dumps(metadata, default=vars, sort_keys=True).encode()).hexdigest()
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.remove(path)

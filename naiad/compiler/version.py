@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from naiad import knobs
 from naiad.backends.base import SOURCES
+from naiad.files import write_whole
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBRARIES = ("llvmlite", "xdsl")
@@ -141,14 +142,7 @@ def _recall(memo: str, seen: str) -> Version | None:
 
 
 def _remember(memo: str, seen: str, found: Version) -> None:
-    """Written aside and renamed. A folder that cannot be written costs the next process the reading."""
+    """A folder that cannot be written costs the next process the reading."""
     words = [seen, found.naiad, found.libraries]
-    aside = f"{memo}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-    try:
-        os.makedirs(os.path.dirname(memo), exist_ok=True)
-        with open(aside, "xb") as file:
-            file.write(" ".join([*words, _digest(*words)]).encode())
-        os.replace(aside, memo)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.remove(aside)
+    with contextlib.suppress(OSError):
+        write_whole(memo, " ".join([*words, _digest(*words)]).encode())

@@ -8,12 +8,12 @@ import contextlib
 import hashlib
 import json
 import os
-import uuid
 from abc import ABC, abstractmethod
 from typing import Any
 
 from naiad import knobs
 from naiad.compiler.eviction import MARK, mark_used
+from naiad.files import write_whole
 
 
 class CacheManager(ABC):
@@ -82,17 +82,7 @@ class FileCacheManager(CacheManager):
     def _write(self, content: bytes, filename: str) -> str:
         path = self._make_path(filename)
         self._make_folder()
-        aside = f"{path}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp"
-        try:
-            with open(aside, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.remove(aside)
-            raise
+        write_whole(path, content, lasting=True)
         return path
 
     def get_group(self, filename: str) -> dict[str, str] | None:

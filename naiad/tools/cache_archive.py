@@ -17,6 +17,7 @@ from typing import Any
 
 from naiad import knobs
 from naiad.compiler.store import SUFFIX, Entry, FileStore, decode, parts_of
+from naiad.files import LEFTOVER
 from naiad.tools.cache import counted, entries, shown_size
 
 MANIFEST = "naiad-cache.json"
@@ -46,12 +47,15 @@ def export_entries(args: argparse.Namespace) -> int:
     from naiad import __version__
 
     manifest = {"naiad": __version__, "entries": len(chosen), "names": sorted({kept.name for kept in chosen})}
-    aside = f"{args.file}.{os.getpid()}.tmp"
-    with tarfile.open(aside, "w:gz", compresslevel=4) as archive:
-        _add(archive, MANIFEST, json.dumps(manifest).encode())
-        for kept in chosen:
-            _add(archive, kept.key + SUFFIX, Path(kept.group.path).read_bytes())
-    os.replace(aside, args.file)
+    aside = Path(f"{args.file}.{os.getpid()}{LEFTOVER}")
+    try:
+        with tarfile.open(aside, "w:gz", compresslevel=4) as archive:
+            _add(archive, MANIFEST, json.dumps(manifest).encode())
+            for kept in chosen:
+                _add(archive, kept.key + SUFFIX, Path(kept.group.path).read_bytes())
+        aside.replace(args.file)
+    finally:
+        aside.unlink(missing_ok=True)
     print(f"{counted(len(chosen))} written to {args.file}, {shown_size(os.path.getsize(args.file))}")
     return 0
 
@@ -64,7 +68,7 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def import_entries(args: argparse.Namespace) -> int:
-    """Each entry is checked before it is taken in; 1 where the file is no archive or holds damaged entries."""
+    """Each entry is checked before it is taken in; 1 where the file is no archive, or an entry of it is not kept."""
     store, count = FileStore(knobs.cache.dir), Counter[str]()
     try:
         with tarfile.open(args.file) as archive:
@@ -82,7 +86,9 @@ def import_entries(args: argparse.Namespace) -> int:
         print(f"{counted(strange)} of them can serve only machines with another naiad, LLVM or CPU")
     if count["damaged"]:
         print(f"{counted(count['damaged'])} left out, which the file holds damaged")
-    return int(count["damaged"] > 0)
+    if count["unwritten"]:
+        print(f"{counted(count['unwritten'])} could not be written")
+    return int(count["damaged"] + count["unwritten"] > 0)
 
 
 def _take(store: FileStore, archive: tarfile.TarFile, member: tarfile.TarInfo) -> str:
@@ -97,8 +103,8 @@ def _take(store: FileStore, archive: tarfile.TarFile, member: tarfile.TarInfo) -
         return "damaged"
     if os.path.exists(store.path(key)):
         return "present"
-    if not store.write(key, data):
-        raise OSError(f"{knobs.cache.dir} cannot be written")
+    if not store.write(key, data):  # which has said why
+        return "unwritten"
     return "new" if _fits(entry) else "of no use here"
 
 

@@ -204,6 +204,17 @@ def test_import_takes_in_nothing_that_is_damaged(run, cache_folder, tmp_path):
     assert not list((tmp_path / "other").glob("*"))
 
 
+@pytest.mark.filterwarnings("ignore:naiad. compiled kernels are not kept")
+def test_import_into_a_folder_that_cannot_be(run, cache_folder, tmp_path):
+    compiled(write_scalar, np.zeros(1, "i4"), 5)
+    archive = tmp_path / "kernels.tar.gz"
+    run("export", archive)
+    (tmp_path / "file").write_text("no folder")
+    knobs.cache.dir = str(tmp_path / "file" / "cache")
+    text = run("import", archive, status=1)
+    assert "1 entry could not be written" in text and "no archive" not in text
+
+
 def test_import_says_what_is_for_other_machines(run, cache_folder, tmp_path, monkeypatch):
     from naiad.compiler import keys
     from naiad.compiler.version import Version

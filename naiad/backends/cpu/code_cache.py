@@ -3,9 +3,9 @@
 The code is for any CPU of the architecture, so that machines may share the folder, and holds no address of a process.
 """
 
+import contextlib
 import hashlib
 import os
-import threading
 from collections.abc import Collection, Mapping
 
 import naiad
@@ -13,6 +13,7 @@ from naiad import knobs
 from naiad.backends.cpu.elf import Image
 from naiad.backends.cpu.host import described, host
 from naiad.backends.cpu.loader import NOTHING, LoadError, load
+from naiad.files import write_whole
 
 DIGEST = 32
 """Bytes of a SHA-256."""
@@ -49,12 +50,6 @@ def checked(data: bytes) -> bytes:
 
 
 def store(path: str, obj: bytes) -> None:
-    """Writes the file at once or not at all; a folder that cannot be written only costs the next process a compile."""
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
-        with open(temporary, "wb") as file:
-            file.write(obj + hashlib.sha256(obj).digest())
-        os.replace(temporary, path)
-    except OSError:
-        pass
+    """Keeps an object; a folder that cannot be written only costs the next process a compile."""
+    with contextlib.suppress(OSError):
+        write_whole(path, obj + hashlib.sha256(obj).digest())
