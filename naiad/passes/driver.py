@@ -27,6 +27,7 @@ from xdsl.pattern_rewriter import (
 from xdsl.rewriter import Rewriter as Surgeon
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from naiad.ir.base import inside
 from naiad.passes.effects import is_dead
 
 __all__ = ["Rewriter", "Rules", "rewrite", "simplify"]
@@ -153,7 +154,7 @@ def simplify(scope: ModuleOp | Operation, rules: Rules) -> bool:
     Raises RuntimeError after ROUNDS rewrites for each op that there was.
     """
     rewriter = Rewriter()
-    ops = [op for region in scope.regions for op in region.walk()]
+    ops = inside(scope)
     rewriter.work = ops[::-1]
     rewriter.waiting = set(ops)
     budget = ROUNDS * (len(ops) + 10)

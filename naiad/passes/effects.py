@@ -75,6 +75,15 @@ def effect_of(op: Operation) -> Effect:
     return effect
 
 
+@cache
+def _may_go(op: type[Operation]) -> bool | None:
+    """Whether nobody would miss any op of the class without uses; None where it depends on the op."""
+    if is_terminator(op) or _is_symbol(op) or op is WhileOp:
+        return False
+    effect = _of_class(op)
+    return None if effect & (Effect.NESTED | Effect.DECLARED) else not effect & Effect.WRITE
+
+
 def is_speculatable(op: Operation) -> bool:
     """Whether the op may run where the program would not run it: it reads and writes nothing and cannot trap."""
     kind = type(op)
@@ -88,12 +97,15 @@ def is_droppable(op: Operation) -> bool:
 
     A while loop may not end.
     """
-    kind = type(op)
-    if is_terminator(kind) or _is_symbol(kind) or kind is WhileOp or "isVolatile" in op.properties:
-        return False
-    return not effect_of(op) & Effect.WRITE
+    known = _may_go(type(op))
+    if known is None:
+        known = not effect_of(op) & Effect.WRITE
+    return known and "isVolatile" not in op.properties
 
 
 def is_dead(op: Operation) -> bool:
     """Whether the op may go: nothing uses its results and it does nothing else."""
-    return all(r.first_use is None for r in op.results) and is_droppable(op)
+    for result in op.results:
+        if result.first_use is not None:
+            return False
+    return is_droppable(op)

@@ -35,7 +35,8 @@ def _of(op: Operation) -> float:
 
 
 def _lanes(value: SSAValue) -> int:
-    return value.type.get_shape()[0] if isinstance(value.type, VectorType) else 1
+    kind = value.type
+    return kind.get_shape()[0] if type(kind) is VectorType else 1
 
 
 def _turns(low: SSAValue, high: SSAValue, step: SSAValue) -> float:

@@ -4,6 +4,8 @@ args: 8-byte slots [grid x, y, z, status word, argument 0, ...]. Arguments are l
 loop over programs; the program's place in the grid is carried from round to round, not divided out of its number.
 """
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -30,6 +32,7 @@ from naiad.backends.cpu.lower_debug import assert_messages
 from naiad.backends.cpu.lower_memory import place_arena, to_register
 from naiad.backends.cpu.target import CpuTarget
 from naiad.backends.cpu.writer import CpuEmitter
+from naiad.ir.base import inside
 from naiad.lowering.emitter import Module
 from naiad.lowering.locations import Locations
 from naiad.lowering.mistakes import placed
@@ -88,9 +91,10 @@ def lower_function(function: Operation, out: Module, target: CpuTarget, messages
     e.do("%status = load ptr, ptr " + e.gep("%args", "24") + ", align 8")
     for number, argument in enumerate(block.args):
         e.values[argument] = load_argument(e, argument, number)
-    memory = place_arena(function, e)
-    prepare_tiles(function, e)
-    used = axes_used(function)
+    ops = inside(function)
+    memory = place_arena(ops, e)
+    prepare_tiles(ops, e)
+    used = axes_used(ops)
     e.loop("%begin", "%end", "1", first_place(e, used), lambda i, place: one_program(e, block, used, place))
     e.jump("leave")
     e.start("leave")
@@ -112,10 +116,10 @@ def load_argument(e: CpuEmitter, argument: SSAValue, number: int) -> str:
     return to_register(e, place, value)
 
 
-def axes_used(function: Operation) -> int:
+def axes_used(ops: Sequence[Operation]) -> int:
     """How many axes of the grid the program's place is needed in: 0 to 3."""
-    axes = [1 + lower_control.axis_of(op) for op in function.walk() if op.name == "tt.get_program_id"]
-    prints = any(op.name == "ttc.print" for op in function.walk())
+    axes = [1 + lower_control.axis_of(op) for op in ops if op.name == "tt.get_program_id"]
+    prints = any(op.name == "ttc.print" for op in ops)
     return 3 if prints else max(axes, default=0)
 
 
@@ -147,9 +151,9 @@ def one_program(e: CpuEmitter, block: Block, used: int, place: list[str]) -> lis
     return following
 
 
-def prepare_tiles(function: Operation, e: CpuEmitter) -> None:
+def prepare_tiles(ops: Sequence[Operation], e: CpuEmitter) -> None:
     """Sets the shapes of the tile registers for the whole launch, where its products agree on them."""
-    wanted = amx.shapes([lower_dot.dot_of(op, e) for op in function.walk() if op.name == "ttc.dot"])
+    wanted = amx.shapes([lower_dot.dot_of(op, e) for op in ops if op.name == "ttc.dot"])
     e.uses_tiles, e.tiles_set = bool(wanted), len(wanted) == 1
     for shape in wanted if e.tiles_set else ():
         shape.load(e)

@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 from naiad.backends.cpu.kinds import Kind, count, kind_of, word
 from naiad.backends.cpu.lower_casts import to_f32
 from naiad.backends.cpu.writer import CpuEmitter
+from naiad.ir.base import inside
 from naiad.lowering.rules import Rules
 
 rules = Rules()
@@ -14,7 +15,7 @@ rules = Rules()
 
 def assert_messages(module: Operation) -> list[str]:
     """The messages of the module's ttc.assert ops: the status word of a failed launch is 1 + the index in this list."""
-    found = [word(op, "message") for op in module.walk() if op.name == "ttc.assert"]
+    found = [word(op, "message") for op in inside(module) if op.name == "ttc.assert"]
     return list(dict.fromkeys(found))
 
 

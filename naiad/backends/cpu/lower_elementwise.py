@@ -110,8 +110,7 @@ def division(op: Operation, e: CpuEmitter) -> str:
     kind = result_kind(op)
     if kind.element == "i1":
         return one_bit_division(e, op.name, kind, a, b)
-    quotient = divide(e, kind, a, b, signed, known)
-    return quotient if "div" in op.name else e.binary("sub", kind, a, e.binary("mul", kind, quotient, b))
+    return (divide if "div" in op.name else remainder)(e, kind, a, b, signed, known)
 
 
 def one_bit_division(e: CpuEmitter, name: str, kind: Kind, a: str, b: str) -> str:
@@ -126,17 +125,49 @@ def divide(e: CpuEmitter, kind: Kind, a: str, b: str, signed: bool, known: int |
     op = "sdiv" if signed else "udiv"
     if known is not None and known not in (0, -1):  # LLVM multiplies by the inverse
         return e.binary(op, kind, a, b)
-    zero = e.compare("eq", kind, b, e.number_of(0, kind))
-    one = e.number_of(1, kind)
+    if kind.lanes:
+        return divide_lanes(e, kind, a, b, signed)
+    special, safe = divisor(e, kind, b, signed)
+    return e.select(kind, special, e.binary("mul", kind, a, b), e.binary(op, kind, a, safe))
+
+
+def remainder(e: CpuEmitter, kind: Kind, a: str, b: str, signed: bool, known: int | float | None = None) -> str:
+    """What a / b leaves, with the sign of a; a where b is 0."""
+    op = "srem" if signed else "urem"
+    if known is not None and known not in (0, -1):
+        return e.binary(op, kind, a, b)
+    if kind.lanes:
+        return e.binary("sub", kind, a, e.binary("mul", kind, divide_lanes(e, kind, a, b, signed), b))
+    _, safe = divisor(e, kind, b, signed)
+    return e.select(kind, e.compare("eq", kind, b, e.number_of(0, kind)), a, e.binary(op, kind, a, safe))
+
+
+def divisor(e: CpuEmitter, kind: Kind, b: str, signed: bool) -> tuple[str, str]:
+    """Whether a scalar is 0, or -1 if it is signed, by which a number times it is also the quotient; and the divisor,
+    1 there. A block does this once."""
+    key = (e.block, kind, b, signed)
+    if (known := e.divisors.get(key)) is None:
+        one, two = e.number_of(1, kind), e.number_of(2, kind)
+        if signed:
+            special = e.compare("ult", kind, e.binary("add", kind, b, one), two)
+        else:
+            special = e.compare("eq", kind, b, e.number_of(0, kind))
+        known = e.divisors[key] = (special, e.select(kind, special, one, b))
+    return known
+
+
+def divide_lanes(e: CpuEmitter, kind: Kind, a: str, b: str, signed: bool) -> str:
+    """`divide` for vectors by vectors."""
+    zero, one = e.compare("eq", kind, b, e.number_of(0, kind)), e.number_of(1, kind)
     safe = e.select(kind, zero, one, b)
     if signed:
         lowest = e.compare("eq", kind, a, e.number_of(-(1 << (kind.bits - 1)), kind))
         minus = e.compare("eq", kind, b, e.number_of(-1, kind))
         safe = e.select(kind, e.binary("and", kind.of("i1"), lowest, minus), one, safe)
-    if kind.lanes and kind.bits <= 32:
+    if kind.bits <= 32:
         quotient = divide_as_float(e, kind, a, safe, signed)
     else:
-        quotient = e.binary(op, kind, a, safe)
+        quotient = e.binary("sdiv" if signed else "udiv", kind, a, safe)
     return e.select(kind, zero, e.number_of(0, kind), quotient)
 
 

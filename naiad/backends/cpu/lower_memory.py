@@ -5,6 +5,8 @@ takes the plain access and any other a loop over its set lanes, in a helper outs
 accesses under a mask are sent to a spare slot of the stack instead of being jumped over.
 """
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation, SSAValue
 
 from naiad.backends.cpu.kinds import Kind, count, kind, kind_of, kind_of_type, pointee
@@ -322,24 +324,19 @@ STACK_LIMIT = 256 * 1024
 LINE = 64
 
 
-def allocations(function: Operation) -> list[tuple[Operation, int]]:
-    """The function's ttc.alloc ops and their sizes in bytes, whole cache lines."""
+def allocations(ops: Sequence[Operation]) -> list[tuple[Operation, int]]:
+    """The ttc.alloc ops among a function's, and their sizes in bytes, whole cache lines."""
     found = []
-    for op in function.walk():
+    for op in ops:
         if op.name == "ttc.alloc":
             size = count(op, "elements") * kind_of_type(pointee(op.results[0])).bytes
             found.append((op, -(-max(size, 1) // LINE) * LINE))
     return found
 
 
-def arena_bytes(function: Operation) -> int:
-    """What the arena of a tt.func takes."""
-    return sum(size for _, size in allocations(function))
-
-
-def place_arena(function: Operation, e: CpuEmitter) -> str:
+def place_arena(ops: Sequence[Operation], e: CpuEmitter) -> str:
     """Binds each alloc to its address. Gives the operand to free at the end, '' if the stack holds the arena."""
-    found = allocations(function)
+    found = allocations(ops)
     total = sum(size for _, size in found)
     if not found:
         return ""
@@ -361,4 +358,4 @@ def alloc(op: Operation, e: CpuEmitter) -> str:
     return e.values[op.results[0]]
 
 
-__all__ = ["arena_bytes", "kind", "place_arena", "rules", "vector_load"]
+__all__ = ["kind", "place_arena", "rules", "vector_load"]

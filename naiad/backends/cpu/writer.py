@@ -27,6 +27,7 @@ class CpuEmitter(Emitter):
         self.prints = False  # whether stdout has to be flushed at the end
         self.tiles_set = False  # whether the shapes of the tile registers hold for the whole launch
         self.uses_tiles = False
+        self.divisors: dict[Any, tuple[str, str]] = {}  # (block, kind, operand, signed) -> what dividing by it needs
         self.rules = Rules()  # what control flow lowers its regions with
         self.asserts: list[str] = []  # the module's messages
         self.grid: list[str] = []  # programs along x, y, z

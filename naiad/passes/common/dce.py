@@ -14,6 +14,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from naiad.ir.base import inside
 from naiad.passes.effects import is_droppable, is_terminator
 
 __all__ = ["DeadCode", "eliminate_dead_code"]
@@ -36,7 +37,7 @@ class _Liveness:
     """Marks from the ops that must stay, backwards through operands, carries and results."""
 
     def __init__(self, scope: Operation) -> None:
-        self.ops = [op for region in scope.regions for op in region.walk()]
+        self.ops = inside(scope)
         self.scope = scope
         self.live: set[SSAValue] = set()
         self.kept: set[Operation] = set()

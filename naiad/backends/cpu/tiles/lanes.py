@@ -3,6 +3,7 @@
 Addresses and masks are built from `arange`; keeping them as (base, step) is how contiguous access is recognised.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +30,9 @@ class Uniform:
 
     value: SSAValue
 
+    def __hash__(self) -> int:  # as with all lanes: that of the value, not that of everything in it
+        return id(self.value)
+
     @property
     def type(self) -> Attribute:
         return self.value.type
@@ -47,12 +51,18 @@ class Affine:
     step: SSAValue
     type: Attribute
 
+    def __hash__(self) -> int:
+        return id(self.base) ^ id(self.step)
+
 
 @dataclass(frozen=True)
 class Vector:
     """One value per lane."""
 
     value: SSAValue
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
     @property
     def type(self) -> Attribute:
@@ -205,7 +215,8 @@ def _retype_pointer(w: Writer, operands: list[Lanes], type: Attribute, count: in
 
 
 def _aligned(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SSAValue] | None:
-    """(base, divisor) where the lanes b, b+1, ... start at a multiple of the lane count, as the divisor is one."""
+    """(base, divisor), in the program's own width, where the lanes b, b+1, ... start at a multiple of the lane count,
+    and the divisor is one."""
     source, divisor = operands
     if not isinstance(source, Affine) or w.constants.get(source.step) != 1 or not isinstance(divisor, Uniform):
         return None
@@ -213,7 +224,7 @@ def _aligned(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SS
         return None
     if not w.take_multiple(divisor.value, count):
         return None
-    return source.base, w.widen(divisor.value)
+    return w.narrow(source.base, source.type), divisor.value
 
 
 def _remainder(w: Writer, operands: list[Lanes], type: Attribute, count: int) -> Lanes | None:
@@ -221,13 +232,24 @@ def _remainder(w: Writer, operands: list[Lanes], type: Attribute, count: int) ->
         return Affine(w.early("arith.remsi", *found), w.index(1), type)
     if (found := _aligned(w, operands, count)) is None:
         return None
-    return Affine(w.integer("arith.remsi", *found), w.index(1), type)
+    return Affine(w.widen(w.integer("arith.remsi", *found)), w.index(1), type)
 
 
 def _quotient(w: Writer, operands: list[Lanes], type: Attribute, count: int) -> Lanes | None:
     if (found := _within_row(w, operands, count) or _aligned(w, operands, count)) is None:
         return None
     return Uniform(w.narrow(w.integer("arith.divsi", *found), type))
+
+
+def _unsigned(rule: Callable[..., Lanes | None]) -> Callable[..., Lanes | None]:
+    """The rule for numbers without a sign, where the divisor is one with a sign as well."""
+
+    def either(w: Writer, operands: list[Lanes], type: Attribute, count: int) -> Lanes | None:
+        divisor = operands[1]
+        fits = isinstance(divisor, Uniform) and w.take_nonnegative(divisor.value)
+        return rule(w, operands, type, count) if fits else None
+
+    return either
 
 
 def _within_row(w: Writer, operands: list[Lanes], count: int) -> tuple[SSAValue, SSAValue] | None:
@@ -250,9 +272,9 @@ RULES = {
     "arith.trunci": _resize,
     "arith.extui": _zero_extend,
     "arith.remsi": _remainder,
-    "arith.remui": _remainder,
+    "arith.remui": _unsigned(_remainder),
     "arith.divsi": _quotient,
-    "arith.divui": _quotient,
+    "arith.divui": _unsigned(_quotient),
     "tt.addptr": _move,
     "tt.bitcast": _retype_pointer,
 }

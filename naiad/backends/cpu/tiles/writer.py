@@ -66,6 +66,7 @@ class Writer:
         self.facts: dict[SSAValue, Facts] = {}
         self.offsets: dict[SSAValue, tuple[SSAValue, int]] = {}  # value or pointer -> what it is a constant away from
         self.location: LocationAttr = UNKNOWN_LOC
+        self.types: dict[int, Attribute] = {}
         self.floor = 0  # loads of the nest that is being written may be hoisted to this level
         self.nests = 0  # how many have been begun
         self.guards: dict[Guard, None] | None = None  # what is taken for granted in what is being written
@@ -80,7 +81,11 @@ class Writer:
         return len(self.levels) - 1
 
     def depth_of(self, values: Sequence[SSAValue]) -> int:
-        return max((self.depths.get(v, 0) for v in values), default=0)
+        depths, found = self.depths, 0
+        for value in values:
+            if (depth := depths.get(value, 0)) > found:
+                found = depth
+        return found
 
     def _insert(self, op: Operation, depth: int) -> Operation:
         level = self.levels[depth]
@@ -98,12 +103,18 @@ class Writer:
         self, name: str, operands: Sequence[SSAValue], types: Sequence[Attribute], properties: dict[str, Attribute]
     ) -> tuple[SSAValue, ...]:
         depth = self._shelter(name, self.depth_of(operands))
-        key = (name, *operands, *types, *properties.items())
+        key = (name, *operands, *[self._same(t) for t in types], *properties.items())
         level = self.levels[depth]
         if (known := level.memo.get(key)) is None:
             op = make_op(name, *operands, results=types, location=self.location, **properties)
             known = level.memo[key] = tuple(self._insert(op, depth).results)
         return known
+
+    def _same(self, type: Attribute) -> int:
+        """A number for a type: hashing one takes as long as making an op. Equal types that are two objects have two
+        numbers, and what is made of them is not shared."""
+        self.types[id(type)] = type  # so that the number stays its own
+        return id(type)
 
     def _shelter(self, name: str, depth: int) -> int:
         """A costly op does not leave a block that may not run."""
@@ -133,7 +144,7 @@ class Writer:
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
         """A scalar constant, at the top of the function."""
-        level, key = self.levels[0], ("constant", value, str(value), type)
+        level, key = self.levels[0], ("constant", value, str(value), self._same(type))
         if (known := level.memo.get(key)) is None:
             known = level.memo[key] = self._first(
                 OPS["arith.constant"](results=[type], value=value_attribute(value, type))
