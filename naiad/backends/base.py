@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
+from naiad import knobs
 from naiad.errors import CompilationError, Explanation, Place
 
 Stage: TypeAlias = Callable[[Any, dict[str, Any]], Any]
@@ -32,6 +33,48 @@ class GPUTarget:
     backend: str
     arch: int | str
     warp_size: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keywords of a launch that every backend takes, also those that change nothing on some."""
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = 32
+    debug: bool = False
+    sanitize_overflow: bool = False
+    enable_fp_fusion: bool = True
+    launch_cooperative_grid: bool = False
+    max_num_imprecise_acc_default: int = 0
+    default_dot_input_precision: str = "tf32"
+    allowed_dot_input_precisions: tuple[str, ...] = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e4b15", "fp8e4nv", "fp8e5")
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    extern_libs: tuple[tuple[str, str], ...] = ()
+    ir_override: str | None = None
+    arch: str | None = None
+    backend_name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
+            raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
+
+    def hash(self) -> str:
+        return repr(self)
+
+    @classmethod
+    def known(cls, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of a launch's keywords that are options here, and what follows of them and of the settings."""
+        names = {field.name for field in fields(cls)}
+        given = {name: value for name, value in keywords.items() if name in names and value is not None}
+        given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
+        if isinstance(libs := given.get("extern_libs"), dict):
+            given["extern_libs"] = tuple(libs.items())
+        if given.get("debug"):
+            given.setdefault("sanitize_overflow", True)
+        return given
 
 
 class BaseBackend(ABC):
@@ -66,7 +109,7 @@ class BaseBackend(ABC):
 
     @abstractmethod
     def parse_options(self, options: dict[str, Any]) -> Any:
-        """A frozen dataclass with `hash()`, from the keywords of a launch; those that it does not know are ignored."""
+        """Options, or a frozen dataclass with `hash()`, from the keywords of a launch; those unknown are ignored."""
 
     @abstractmethod
     def add_stages(self, stages: dict[str, Stage], options: Any, language: Language = Language.TRITON) -> None:

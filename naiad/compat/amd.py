@@ -1,10 +1,10 @@
 """Names of `triton.backends.amd`, for code that imports them anywhere: naiad compiles nothing for AMD GPUs."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 from naiad import knobs
-from naiad.backends.base import BaseBackend, GPUTarget, Language, Stage
+from naiad.backends.base import BaseBackend, GPUTarget, Language, Options, Stage
 from naiad.backends.driver import GPUDriver
 
 __all__ = ["BaseBackend", "GPUDriver", "GPUTarget", "HIPBackend", "HIPDriver", "HIPLauncher", "HIPOptions", "HIPUtils",
@@ -13,29 +13,19 @@ TEXT = "naiad has no backend for AMD GPUs: its targets are cuda (NVIDIA) and cpu
 
 
 @dataclass(frozen=True)
-class HIPOptions:
+class HIPOptions(Options):
     """The keywords of a launch that AMD's backend takes."""
 
-    num_warps: int = 4
-    waves_per_eu: int = 0
     num_stages: int = 2
-    num_ctas: int = 1
-    extern_libs: Any = None
-    debug: bool = False
+    warp_size: int = 64
     sanitize_overflow: bool = True
-    arch: str | None = None
-    enable_fp_fusion: bool = True
-    launch_cooperative_grid: bool = False
+    waves_per_eu: int = 0
     matrix_instr_nonkdim: int = 0
     kpack: int = 1
     allow_flush_denorm: bool = False
-    max_num_imprecise_acc_default: int = 0
     backend_name: str = "hip"
     instrumentation_mode: str = ""
     schedule_hint: str = "none"
-
-    def hash(self) -> str:
-        return repr(self)
 
 
 class HIPBackend(BaseBackend):
@@ -51,8 +41,7 @@ class HIPBackend(BaseBackend):
         return f"naiad-hip-{self.target.arch}"
 
     def parse_options(self, options: dict[str, Any]) -> HIPOptions:
-        known = {field.name for field in fields(HIPOptions)}
-        return HIPOptions(**{"arch": self.target.arch, **{k: v for k, v in options.items() if k in known}})
+        return HIPOptions(**{"arch": self.target.arch, **HIPOptions.known(options)})
 
     def add_stages(self, stages: dict[str, Stage], options: Any, language: Language = Language.TRITON) -> NoReturn:
         raise NotImplementedError(f"{TEXT}; asked for {self.target}")

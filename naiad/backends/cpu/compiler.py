@@ -1,43 +1,24 @@
 """The CPU backend: ttir -> ttcir (loops over vectors) -> LLVM text -> object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from naiad import knobs
-from naiad.backends.base import BaseBackend, GPUTarget, Language, Stage
+from naiad.backends.base import BaseBackend, GPUTarget, Language, Options, Stage
 from naiad.backends.cpu.host import PROFILES, HostCPU, host, profile
 
 
 @dataclass(frozen=True)
-class CPUOptions:
+class CPUOptions(Options):
     """The keywords of a launch that mean something here; those about warps and stages are taken, and change nothing."""
 
-    num_warps: int = 4
-    num_ctas: int = 1
-    num_stages: int = 3
     warp_size: int = 1
-    debug: bool = False
-    sanitize_overflow: bool = False
-    enable_fp_fusion: bool = True
-    launch_cooperative_grid: bool = False
-    max_num_imprecise_acc_default: int = 0
     default_dot_input_precision: str = "ieee"
     allowed_dot_input_precisions: tuple[str, ...] = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
     supported_fp8_dtypes: tuple[str, ...] = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
-    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
-    extern_libs: tuple[tuple[str, str], ...] = ()
-    ir_override: str | None = None
-    arch: str | None = None
     backend_name: str = "cpu"
-
-    def __post_init__(self) -> None:
-        if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
-            raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
-
-    def hash(self) -> str:
-        return repr(self)
 
 
 class CPUBackend(BaseBackend):
@@ -76,14 +57,7 @@ class CPUBackend(BaseBackend):
         return self.machine == host() and amx_ready()
 
     def parse_options(self, options: dict[str, Any]) -> CPUOptions:
-        known = {f.name for f in fields(CPUOptions)}
-        given = {name: value for name, value in options.items() if name in known and value is not None}
-        if isinstance(libs := given.get("extern_libs"), dict):
-            given["extern_libs"] = tuple(libs.items())
-        given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
-        if given.get("debug"):
-            given.setdefault("sanitize_overflow", True)
-        return CPUOptions(**given)
+        return CPUOptions(**CPUOptions.known(options))
 
     def add_stages(self, stages: dict[str, Stage], options: CPUOptions, language: Language = Language.TRITON) -> None:
         stages["ttir"] = self.make_ttir

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from naiad import knobs
-from naiad.backends.base import SOURCES, BaseBackend, GPUTarget, Language, Stage
+from naiad.backends.base import SOURCES, BaseBackend, GPUTarget, Language, Options, Stage
 
 __all__ = ["NvidiaBackend", "NvidiaOptions"]
 
@@ -16,33 +16,16 @@ CLUSTERS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
-class NvidiaOptions:
+class NvidiaOptions(Options):
     """The keywords of a launch that mean something on NVIDIA GPUs."""
 
-    num_warps: int = 4
-    num_ctas: int = 1
-    num_stages: int = 3
-    warp_size: int = 32
     maxnreg: int | None = None
-    debug: bool = False
-    sanitize_overflow: bool = False
-    enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True
-    launch_cooperative_grid: bool = False
     launch_pdl: bool = False
-    max_num_imprecise_acc_default: int = 0
-    default_dot_input_precision: str = "tf32"
-    allowed_dot_input_precisions: tuple[str, ...] = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
-    supported_fp8_dtypes: tuple[str, ...] = ("fp8e4b15", "fp8e4nv", "fp8e5")
-    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
-    extern_libs: tuple[tuple[str, str], ...] = ()
-    ir_override: str | None = None
-    arch: str | None = None
     backend_name: str = "cuda"
 
     def __post_init__(self) -> None:
-        if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
-            raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
+        super().__post_init__()
         if self.num_ctas not in CLUSTERS:
             raise ValueError(f"num_ctas must be one of {CLUSTERS}, got {self.num_ctas}")
 
@@ -51,9 +34,6 @@ class NvidiaOptions:
         """The least M, N and K of a dot of these types: 32 bytes along K."""
         bits = left.scalar.primitive_bitwidth
         return 1, 1, 32 if bits == 8 else 4 if bits == 64 else 16
-
-    def hash(self) -> str:
-        return repr(self)
 
 
 class NvidiaBackend(BaseBackend):
@@ -83,23 +63,16 @@ class NvidiaBackend(BaseBackend):
         return f"naiad-cuda-{self.arch}-ptxas-{ptxas_version(path) if path else 'none'}"
 
     def parse_options(self, options: dict[str, Any]) -> NvidiaOptions:
-        known = {f.name for f in fields(NvidiaOptions)}
-        given = {name: value for name, value in options.items() if name in known and value is not None}
-        given.setdefault("arch", f"sm{self.arch}")
-        given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
+        given = {"arch": f"sm{self.arch}", **NvidiaOptions.known(options)}
         if self.arch == 90:  # its wgmma sums 8-bit floats in fewer bits than f32 has
             given.setdefault("max_num_imprecise_acc_default", 2**30)
         if self.arch >= 90:
             given.setdefault("deprecated_fp8_dot_operand_dtypes", ("fp8e4b15",))
-        if isinstance(libs := given.get("extern_libs"), dict):
-            given["extern_libs"] = tuple(libs.items())
         if given.get("num_ctas", 1) != 1 and self.arch < 90:
             raise ValueError(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper). Current target is sm_{self.arch}. This "
                 "configuration will fail. Please set num_ctas=1 or target an SM90+ GPU."
             )
-        if given.get("debug"):
-            given.setdefault("sanitize_overflow", True)
         return NvidiaOptions(**given)
 
     def get_module_map(self) -> dict[str, Any]:
