@@ -14,6 +14,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from naiad import knobs
+from naiad.backends.constants import freeze
 from naiad.backends.driver import driver
 from naiad.errors import AutotunerError, OutOfResources
 from naiad.language.function import Function
@@ -21,6 +22,17 @@ from naiad.runtime.config import Config
 from naiad.runtime.heuristic import Heuristics, heuristics
 from naiad.runtime.jit import KernelInterface
 from naiad.runtime.launcher import launch
+from naiad.runtime.tuning.mistakes import (
+    checked_configs,
+    checked_kernel,
+    checked_names,
+    checked_prune,
+    conflicting,
+    how_many,
+    model_time,
+    named_array,
+    pruned,
+)
 
 if TYPE_CHECKING:
     from naiad.runtime.tuning.session import Session
@@ -49,17 +61,19 @@ class Autotuner(KernelInterface):
         cache_results: bool = False,
         restore_written: bool | None = None,
     ) -> None:
-        self.fn, self.arg_names, self.keys = fn, arg_names, key
-        self.configs = list(configs) if configs else [Config({}, num_warps=4, num_stages=3, num_ctas=1)]
+        named = partial(checked_names, known=arg_names)
+        self.fn, self.arg_names, self.keys = fn, arg_names, named("key", key)
+        self.configs: list[Config] = checked_configs(configs)
         self.cache: dict[tuple[Any, ...], Config] = {}
         self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
-        self.reset_to_zero, self.restore_value = list(reset_to_zero or ()), list(restore_value or ())
+        self.reset_to_zero = named("reset_to_zero", reset_to_zero)
+        self.restore_value = named("restore_value", restore_value)
         self.restore_written = knobs.naiad.tune_restore if restore_written is None else restore_written
         self.restore_copies: Any = None
         self.pre_hook: Callable[..., Any] = pre_hook or self._prepare
         self.post_hook: Callable[..., Any] = post_hook or self._restore
         self.user_defined_pre_hook, self.user_defined_post_hook = pre_hook is not None, post_hook is not None
-        prune = dict(prune_configs_by or {})
+        prune = checked_prune(prune_configs_by)
         self.perf_model, self.early_config_prune = prune.get("perf_model"), prune.get("early_config_prune")
         self.configs_top_k = prune.get("top_k", 1.0)
         self.base_fn = fn
@@ -99,12 +113,12 @@ class Autotuner(KernelInterface):
         from naiad.runtime.tuning.snapshot import Snapshot, arrays_in, fill_with_zeros
 
         for name in self.reset_to_zero:
-            if (array := arguments[name]) is not None:
-                fill_with_zeros(array)
+            if (array := named_array(self, "reset_to_zero", arguments, name)) is not None:
+                fill_with_zeros(name, array)
         if not reset_only and self._session is None:
             self.restore_copies = Snapshot()
             for name in self.restore_value:
-                self.restore_copies.cover(name, arrays_in(arguments[name]))
+                self.restore_copies.cover(name, arrays_in(named_array(self, "restore_value", arguments, name)))
 
     def _restore(self, arguments: dict[str, Any], exception: Exception | None) -> None:
         """After a run: puts the copies back."""
@@ -115,10 +129,7 @@ class Autotuner(KernelInterface):
     def _bench(self, *args: Any, config: Config, **meta: Any) -> Any:
         """The times (ms, at QUANTILES) of one configuration; infinite where it does not run on this device."""
         if conflicts := meta.keys() & config.kwargs.keys():
-            raise ValueError(
-                f"Conflicting meta-parameters: {', '.join(conflicts)}. "
-                "Make sure that you don't re-define auto-tuned symbols."
-            )
+            raise conflicting(config, sorted(conflicts))
         if self._session is not None:
             return self._session.bench(args, config, meta)
         with self._tuning(args, meta, 1) as session:
@@ -141,10 +152,12 @@ class Autotuner(KernelInterface):
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         try:
             config = self._config(args, kwargs) if len(self.configs) > 1 else self.configs[0]
-            self.best_config = config
+            self.best_config, chosen = config, config.all_kwargs()
+            if conflicts := kwargs.keys() & chosen.keys():
+                raise conflicting(config, sorted(conflicts))
             if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-            return launch(self.fn, args, dict(**kwargs, **config.all_kwargs()))
+                config.pre_hook({**self.nargs, **kwargs, **chosen})
+            return launch(self.fn, args, kwargs | chosen)
         finally:
             self.nargs = None  # the caller's arrays
 
@@ -155,11 +168,11 @@ class Autotuner(KernelInterface):
         return self.cache[key]
 
     def key_of(self, kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of the key's arguments, and the dtypes of all arrays."""
+        """The values of the key's arguments, of arrays the shapes, and the dtypes of all arrays."""
         arguments = {**(self.nargs or {}), **kwargs}
         known = {name: value for name, value in arguments.items() if name in self.arg_names}
         dtypes = [_text(value.dtype) for value in known.values() if hasattr(value, "dtype")]
-        return (*(known[name] for name in self.keys if name in known), *dtypes)
+        return (*(_in_key(known[name]) for name in self.keys if name in known), *dtypes)
 
     def tune(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Times the configurations, or takes their times from the disk, and enters the fastest in `cache`."""
@@ -204,22 +217,14 @@ class Autotuner(KernelInterface):
         """The configurations that are worth timing, as `prune_configs_by` says."""
         configs = self.configs
         if self.early_config_prune:
-            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
-            if not configs:
-                raise AutotunerError(
-                    "No valid autotuner configs after pruning. `early_config_prune` should return at least one config."
-                )
+            configs = pruned(self.early_config_prune, configs, self.nargs, kwargs)
         if self.perf_model is None:
             return configs
-        top = self.configs_top_k
-        if isinstance(top, float) and top <= 1.0:
-            top = max(1, int(len(self.configs) * top))
-        elif not isinstance(top, int):
-            raise TypeError("Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int")
+        top = how_many(self.configs_top_k, len(self.configs))
         if len(configs) <= top:
             return configs
         model, known = self.perf_model, {**(self.nargs or {}), **kwargs}
-        return sorted(configs, key=lambda config: model(**{**known, **config.all_kwargs()}))[:top]
+        return sorted(configs, key=lambda config: model_time(model, {**known, **config.all_kwargs()}))[:top]
 
     def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Compiles every configuration without launching."""
@@ -228,6 +233,13 @@ class Autotuner(KernelInterface):
             return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)]
         finally:
             self.nargs = None
+
+
+def _in_key(value: Any) -> Any:
+    """What stands for an argument in a key, where it must be hashed and may outlive the argument."""
+    if hasattr(value, "data_ptr") or type(value).__hash__ is None:
+        return tuple(value.shape) if hasattr(value, "shape") else freeze(value)
+    return value
 
 
 @cache
@@ -260,7 +272,7 @@ def autotune(
     name are put back between configurations only. cache_results: keep the times on disk.
     """
     return lambda fn: Autotuner(
-        fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook, post_hook=post_hook,
+        checked_kernel(fn, "autotune"), fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook, post_hook,
         prune_configs_by=prune_configs_by, warmup=warmup, rep=rep, use_cuda_graph=use_cuda_graph, do_bench=do_bench,
         cache_results=cache_results, restore_written=restore_written,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Config: one way to launch a kernel that tuning may choose."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
@@ -23,6 +23,8 @@ class Config:
         pre_hook: Callable[[dict[str, Any]], Any] | None = None,
         ir_override: str | None = None,
     ) -> None:
+        if not isinstance(kwargs, Mapping):
+            raise TypeError(f"triton.Config: expected a dict of meta-parameters, as {{'BLOCK': 64}}, found {kwargs!r}")
         self.kwargs = kwargs
         self.num_warps = num_warps
         self.num_ctas = num_ctas

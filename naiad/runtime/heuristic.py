@@ -5,6 +5,7 @@ from typing import Any
 
 from naiad.runtime.jit import KernelInterface
 from naiad.runtime.launcher import launch
+from naiad.runtime.tuning.mistakes import checked_kernel, noted
 
 
 class Heuristics(KernelInterface):
@@ -25,10 +26,17 @@ class Heuristics(KernelInterface):
         """The keywords with the computed values among them; one may read those before it."""
         named = dict(zip(self.arg_names, args, strict=False))
         for name, compute in self.values.items():
-            kwargs[name] = compute({**named, **kwargs})
+            try:
+                kwargs[name] = compute({**named, **kwargs})
+            except Exception as error:
+                given = ", ".join({**named, **kwargs})
+                noted(error, f"in the heuristic for {name}, which is called with a dict of {given}")
+                raise
         return kwargs
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
     """Computes parameters of a @jit function: `{"BLOCK": lambda args: next_power_of_2(args["n"])}`."""
-    return lambda fn: Heuristics(fn, fn.arg_names, values)
+    if not isinstance(values, Mapping) or not all(map(callable, values.values())):
+        raise TypeError(f"heuristics: expected a dict of functions of the arguments, found {values!r}")
+    return lambda fn: Heuristics(checked_kernel(fn, "heuristics"), fn.arg_names, values)

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from naiad import knobs
@@ -12,6 +12,7 @@ from naiad.runtime.jit import JITFunction
 from naiad.runtime.tuning.ahead import compile_ahead
 from naiad.runtime.tuning.legality import refusal
 from naiad.runtime.tuning.measure import QUANTILES, Effort, HostClock, clock_for, compare, is_ours, measure, quantiles
+from naiad.runtime.tuning.mistakes import noted, tuned_times
 from naiad.runtime.tuning.report import Progress, reason_of
 from naiad.runtime.tuning.snapshot import Snapshot
 from naiad.runtime.tuning.timings import Timings, median
@@ -92,20 +93,23 @@ class Session:
     def compile_ahead(self, configs: Sequence[Config]) -> None:
         """Compiles those that are legal, where that is worth it in other processes.
 
-        A hook of a configuration has to be called first, and may write. What others write is copied before that.
+        A hook of a configuration has to be called first, and may write. What others write is copied before that, and
+        all arrays where there are no others.
         """
         legal = [c for c in configs if not self.meta.keys() & c.kwargs.keys() and not self.refusal(c)]
         trials = [Trial(self.tuner, self.snapshot, self.args, config, self.meta) for config in legal]
         plain = [trial for trial in trials if trial.config.pre_hook is None]
         hooked = [trial for trial in trials if trial.config.pre_hook is not None]
         self.died.update(compile_ahead(plain, self.progress))
-        if len(hooked) < 2:
+        if not hooked:
             return
         for trial in plain:
             if trial.config not in self.died:
                 with contextlib.suppress(*LOST):  # when it is tried, it will be told
                     trial.copy_written()
-        self.died.update(compile_ahead(hooked, self.progress))
+        hooked[0].copy_all()
+        if len(hooked) > 1:
+            self.died.update(compile_ahead(hooked, self.progress))
         self.snapshot.restore()
 
     def refusal(self, config: Config) -> Exception | None:
@@ -128,6 +132,9 @@ class Session:
                 return self.timed(trial)
             except LOST as lost:
                 error = lost
+            except Exception as wrong:
+                noted(wrong, f"while tuning {self.tuner.base_fn.__name__}, with the configuration {config}")
+                raise
             finally:
                 self.snapshot.restore()
         self.errors[config], self.reasons[config] = error, reason_of(error)
@@ -143,8 +150,22 @@ class Session:
             self.runs[trial] = runs = measure(trial, self._clock, self.effort, self.best)
             times: Any = quantiles(runs)
         else:
-            times = bench(trial, quantiles=QUANTILES)
+            times = self.benchmarked(bench, trial)
         self.best = min(self.best, median(times))
+        return times
+
+    def benchmarked(self, bench: Callable[..., Any], trial: Trial) -> Any:
+        """The times that a benchmark of the user's gives."""
+        try:
+            times = bench(trial, quantiles=QUANTILES)
+        except TypeError as error:
+            noted(
+                error,
+                f"in do_bench of autotune, or in what it called; it is called as do_bench(call, quantiles={QUANTILES})",
+            )
+            raise
+        if median(times := tuned_times(times)) == math.inf:
+            self.reasons[trial.config] = "its benchmark gave no time"
         return times
 
     def refined(self) -> dict[Config, list[float]]:

@@ -24,6 +24,8 @@ class Snapshot:
 
     def __init__(self) -> None:
         self.copies: dict[tuple[Any, ...], tuple[str, PutBack]] = {}
+        self.for_hooks = False
+        """Whether there are copies of all arrays, for what hooks may do before it is known what the kernel writes."""
 
     def cover(self, name: str, arrays: Iterable[Any]) -> None:
         """Copies those of the arrays of the argument `name` that were not copied before."""
@@ -38,6 +40,15 @@ class Snapshot:
         for name, put_back in self.copies.values():
             if names is None or name in names:
                 put_back()
+
+    def forget_hooks(self, names: Collection[str]) -> None:
+        """Puts back what hooks may have written, and from then on looks after the arguments `names` only."""
+        if not self.for_hooks:
+            return
+        self.for_hooks = False
+        self.restore()
+        kept = {name.partition(".")[0] for name in names}
+        self.copies = {where: copy for where, copy in self.copies.items() if copy[0].partition(".")[0] in kept}
 
 
 def arrays_in(argument: Any) -> Iterator[Any]:
@@ -97,9 +108,11 @@ def _of_memory(array: Any) -> PutBack:
     return lambda: ctypes.memmove(place, content, size)
 
 
-def fill_with_zeros(array: Any) -> None:
-    """Zeroes an array, for `reset_to_zero`."""
+def fill_with_zeros(name: str, array: Any) -> None:
+    """Zeroes the array that is the argument `name`, for `reset_to_zero`."""
     array = array.base if isinstance(array, TensorWrapper) else array
+    if not is_array(array):
+        raise TypeError(f"reset_to_zero of autotune: expected an array, found {array!r} for the argument {name}")
     if hasattr(array, "zero_"):
         array.data.zero_()
     else:

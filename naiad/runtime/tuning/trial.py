@@ -9,6 +9,7 @@ from naiad.runtime.config import Config
 from naiad.runtime.heuristic import Heuristics
 from naiad.runtime.jit import JITFunction
 from naiad.runtime.launcher import launch
+from naiad.runtime.tuning.mistakes import named_array
 from naiad.runtime.tuning.snapshot import Snapshot, arrays_in
 
 __all__ = ["LOST", "CompilerDied", "Trial"]
@@ -66,11 +67,21 @@ class Trial:
     def cover(self, writes: list[str] | None) -> None:
         """Copies what the kernel may write: the arguments called so, or all arrays where nothing is known."""
         for name in self.tuner.restore_value:
-            self.snapshot.cover(name, arrays_in(self.arguments[name]))
+            self.snapshot.cover(name, arrays_in(named_array(self.tuner, "restore_value", self.arguments, name)))
         if not self.tuner.restore_written:
             return
         for name in self.arguments if writes is None else writes:
             self.snapshot.cover(name, arrays_in(_part(self.arguments, name)))
+        if writes is not None:
+            self.snapshot.forget_hooks({*self.tuner.restore_value, *writes})
+
+    def copy_all(self) -> None:
+        """Before hooks of configurations are called, which may write whatever: until it is known what kernels write,
+        copies all arrays."""
+        if self.tuner.restore_written and not self.snapshot.copies:
+            for name, argument in self.arguments.items():
+                self.snapshot.cover(name, arrays_in(argument))
+            self.snapshot.for_hooks = True
 
     def refuse(self, error: Exception) -> None:
         """Tells the user's hooks of a configuration that is not run: they are called in pairs."""
