@@ -3,10 +3,10 @@
 import functools
 import multiprocessing
 import os
-import queue
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 from naiad import knobs
@@ -64,16 +64,19 @@ class ProcessResult:
     driver_stderr_output: str
 
 
-def _child(function: Callable[..., Any], args: Any, keywords: Any, results: Any, env: Any, path: str) -> None:
+def _child(function: Callable[..., Any], args: Any, keywords: Any, answer: Connection, env: Any, path: str) -> None:
     os.environ.update(env)
     with open(path, "wb") as sink:
         os.dup2(sink.fileno(), 2)
         try:
             function(*args, **keywords)
         except Exception as error:
-            results.put(error)
+            try:
+                answer.send(error)
+            except Exception:  # it cannot be pickled
+                answer.send(RuntimeError(f"{type(error).__name__}: {error}"))
         else:
-            results.put(None)
+            answer.send(None)
 
 
 def run_in_process(
@@ -81,15 +84,19 @@ def run_in_process(
 ) -> ProcessResult:
     """Runs a function in a new process. RuntimeError where that ends without a result: it crashed."""
     context = multiprocessing.get_context("forkserver")
-    results = context.Queue()
+    heard, answer = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "stderr")
-        process = context.Process(target=_child, args=(client_fn, args, kwargs or {}, results, env or {}, path))
+        process = context.Process(target=_child, args=(client_fn, args, kwargs or {}, answer, env or {}, path))
         process.start()
-        process.join()
+        answer.close()  # the child has the only one: where it ends, so does the pipe
         try:
-            error = results.get(timeout=1)
-        except queue.Empty:
+            error = heard.recv()
+        except EOFError:
+            process.join()
             raise RuntimeError(f"the process ended with status {process.exitcode} and without a result") from None
+        finally:
+            heard.close()
+        process.join()
         with open(path) as file:
             return ProcessResult(error, file.read())

@@ -278,6 +278,18 @@ def test_call_in_a_process_of_its_own():
     result = run_in_process(_fail, ("a",), env={"NAIAD_TEST_WORD": "b"})
     assert isinstance(result.exc, ValueError) and str(result.exc) == "ab"
     assert "on stderr" in result.driver_stderr_output
+    result = run_in_process(_fail, ("a" * 1_000_000,), env={"NAIAD_TEST_WORD": "b"})  # more than a pipe holds
+    assert len(str(result.exc)) == 1_000_001
+    with pytest.raises(RuntimeError, match="ended with status 3 and without a result"):
+        run_in_process(os._exit, (3,))
+    assert isinstance(run_in_process(_fail_strangely).exc, RuntimeError)
+
+
+def _fail_strangely():
+    class Local(Exception):
+        """No other process finds it."""
+
+    raise Local("words")
 
 
 def test_questions_about_the_target(dropin):
