@@ -1,11 +1,14 @@
 """Code that runs where a condition holds, as the kernel runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Region, SSAValue
 
 from naiad.backends.cpu.tiles.tiles import Tiles
+from naiad.backends.cpu.tiles.writer import Writer
 
 Write = Callable[[], Sequence[SSAValue] | None]
 """Writes a branch; gives the values that it leaves."""
@@ -19,6 +22,18 @@ def written(tiles: Tiles, write: Write) -> tuple[Block, Sequence[SSAValue]]:
         values = write() or ()
         w.floor = floor
     return block, values
+
+
+def put_in_place(tiles: Tiles, block: Block) -> None:
+    """What was written aside goes on here after all, without a branch."""
+    for op in list(block.ops):
+        op.detach()
+        tiles.w.effect(op)
+
+
+def all_of(w: Writer, conditions: Iterable[SSAValue]) -> SSAValue:
+    """Whether all hold; there is at least one."""
+    return reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), conditions)
 
 
 def choose(tiles: Tiles, condition: SSAValue, then: Write, otherwise: Write = lambda: None) -> Sequence[SSAValue]:

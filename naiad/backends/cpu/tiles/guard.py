@@ -5,12 +5,10 @@ often true, but hard to prove.
 """
 
 from collections.abc import Callable
-from functools import reduce
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from naiad.backends.cpu.tiles.branch import join, written
+from naiad.backends.cpu.tiles.branch import all_of, join, put_in_place, written
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.backends.cpu.tiles.writer import Guard, Writer
 
@@ -25,11 +23,9 @@ def guarded(tiles: Tiles, write: Callable[[], None]) -> None:
     likely = written(tiles, write)
     guards, w.guards = w.guards, None
     if not guards:
-        for op in list(likely[0].ops):
-            op.detach()
-            w.effect(op)
+        put_in_place(tiles, likely[0])
         return
-    condition = reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), [_test(w, g) for g in guards])
+    condition = all_of(w, [_test(w, guard) for guard in guards])
     with tiles.seldom():
         other = written(tiles, write)
     join(tiles, condition, [likely, other])

@@ -6,15 +6,14 @@ runs; the copy is then the other branch.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import AnyFloat, i1, i64
+from xdsl.dialects.builtin import AnyFloat, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.analysis.strides import WRAPPED
-from naiad.backends.cpu.tiles.branch import choose
+from naiad.backends.cpu.tiles.branch import all_of, choose
 from naiad.backends.cpu.tiles.index import Index, uniform
 from naiad.backends.cpu.tiles.lanes import Lanes, as_scalar, elementwise
 from naiad.backends.cpu.tiles.nest import plan_nest, walk
@@ -155,4 +154,4 @@ def _condition(
         ends = [_pointer(tiles, pointers, (), row) for row in (0, 1, m - 1)]
         step, whole = _distance(tiles, ends[0], ends[1]), _distance(tiles, ends[0], ends[2])
         found.append(w.compare("eq", whole, w.mul(step, w.index(m - 1))))
-    return reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), found) if found else None
+    return all_of(w, found) if found else None

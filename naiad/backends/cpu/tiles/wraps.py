@@ -6,13 +6,11 @@ which of the two runs. Accesses are contiguous in the first, and one lane at a t
 """
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from naiad.analysis.strides import splat_value
-from naiad.backends.cpu.tiles.branch import join, written
+from naiad.backends.cpu.tiles.branch import all_of, join, put_in_place, written
 from naiad.backends.cpu.tiles.plan import DIVISIONS, is_tile, is_virtual
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.backends.cpu.tiles.writer import ROWS_AT_LEAST
@@ -43,9 +41,6 @@ def by_rows(tiles: Tiles, write: Callable[[], None]) -> None:
     inside = written(tiles, write)
     rows, w.rows = w.rows, None
     if not rows:
-        for op in list(inside[0].ops):
-            op.detach()
-            w.effect(op)
+        put_in_place(tiles, inside[0])
         return
-    condition = reduce(lambda a, b: w.pure("arith.andi", (a, b), i1), rows.values())
-    join(tiles, condition, [inside, written(tiles, write)])
+    join(tiles, all_of(w, rows.values()), [inside, written(tiles, write)])
