@@ -54,6 +54,10 @@ class DriverBase(ABC):
             raise OutOfResources(threads, loaded[4], "threads")
         return loaded
 
+    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
+        """For Triton's interface: descriptors are passed as they are."""
+        return args
+
     def map_python_to_cpp_type(self, ty: str) -> str:
         """The C++ type of a signature's type, for launchers in C."""
         if ty.startswith(("*", "tensordesc")):
@@ -74,9 +78,6 @@ class GPUDriver(DriverBase):
         self.get_current_device = torch.cuda.current_device  # type: ignore[method-assign]
         self.set_current_device = torch.cuda.set_device
         self.get_current_stream = torch._C._cuda_getCurrentRawStream  # type: ignore[method-assign, assignment]
-
-    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
-        return args
 
     def allocate_default_profile_scratch(self, size: int, alignment: int, stream: int | None) -> Any:
         """Zeroed memory for a profiler's records, made on the stream (a handle; 0 is the default one)."""

@@ -89,9 +89,6 @@ class CPUDriver(DriverBase):
         """Writes the buffer, so that nothing else is left in the caches."""
         cache.fill(0)
 
-    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
-        return args
-
     def load(self, name: str, code: bytes, metadata: Any) -> tuple[Any, Any, int, int, int]:
         """Maps the object into memory. Registers: the vector registers that a CPU has; threads: one runs a program."""
         kernel = native.load(code, vars(metadata))

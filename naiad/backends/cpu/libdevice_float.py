@@ -226,25 +226,21 @@ def sign_bit(x: Number) -> Number:
     return resized(x.bits.shifted_down(x.kind.bits - 1), "i32")
 
 
-def double(name: str, rule: Rule) -> dict[str, Rule]:
-    """A rule under its names for fp32 and fp64."""
-    return {f"{name}f": rule, name: rule}
-
-
 FROM_INTEGERS = {f"{name}2{to}": (element, signed) for name, (_, signed) in INTEGERS.items()
                  for to, element in (("float", "f32"), ("double", "f64"))}  # fmt: skip
 DIRECTIONS = ("rn", "rz", "rd", "ru")
+IN_DOUBLE: dict[str, Rule] = {
+    "sinpi": sin_of_pi, "cospi": cos_of_pi, "rcbrt": lambda x: 1.0 / libm(x, "cbrt"), "rhypot": inverse_norm,
+    "norm3d": norm, "norm4d": norm, "rnorm3d": inverse_norm, "rnorm4d": inverse_norm, "normcdf": normal_cdf,
+    "normcdfinv": inverse_normal_cdf, "erfcx": scaled_erfc, "erfinv": inverse_erf, "erfcinv": inverse_erfc,
+    "cyl_bessel_i0": bessel(0), "cyl_bessel_i1": bessel(1),
+}  # fmt: skip
+"""Functions of both widths that are computed in f64."""
 RULES: dict[str, Rule] = {
-    **{f"double2float_{mode}": narrowed(mode) for mode in DIRECTIONS}, **{f"{name}_{mode}": from_integer(element,
-    signed, mode) for name, (element, signed) in FROM_INTEGERS.items()
-       for mode in DIRECTIONS},
-    "frsqrt_rn": wide(lambda x: 1.0 / x.call("sqrt")), "saturatef": saturate, "rcp64h": lambda x: 1.0 / x,
-    "fast_fdividef": lambda a, b: a / b, "isnanf": is_nan, "isnand": is_nan, "isinff": is_infinite, "isinfd":
-    is_infinite, "finitef": is_finite, "isfinited": is_finite, "signbitf": sign_bit, "signbitd": sign_bit,
-    **double("sinpi", wide(sin_of_pi)), **double("cospi", wide(cos_of_pi)), **double("rcbrt", wide(lambda x: 1.0
-    / libm(x, "cbrt"))), **double("rhypot", wide(inverse_norm)), **double("norm3d", wide(norm)), **double("norm4d",
-    wide(norm)), **double("rnorm3d", wide(inverse_norm)), **double("rnorm4d", wide(inverse_norm)), **double("normcdf",
-    wide(normal_cdf)), **double("erfcx", wide(scaled_erfc)), **double("erfinv", wide(inverse_erf)),
-    **double("erfcinv", wide(inverse_erfc)), **double("normcdfinv", wide(inverse_normal_cdf)),
-    **double("cyl_bessel_i0", wide(bessel(0))), **double("cyl_bessel_i1", wide(bessel(1))),
+    **{f"double2float_{mode}": narrowed(mode) for mode in DIRECTIONS},
+    **{f"{name}_{mode}": from_integer(*kind, mode) for name, kind in FROM_INTEGERS.items() for mode in DIRECTIONS},
+    **{f"{name}{width}": wide(rule) for name, rule in IN_DOUBLE.items() for width in ("f", "")},
+    "isnanf": is_nan, "isnand": is_nan, "isinff": is_infinite, "isinfd": is_infinite, "finitef": is_finite,
+    "isfinited": is_finite, "signbitf": sign_bit, "signbitd": sign_bit, "saturatef": saturate,
+    "frsqrt_rn": wide(lambda x: 1.0 / x.call("sqrt")), "rcp64h": lambda x: 1.0 / x, "fast_fdividef": lambda a, b: a / b,
 }  # fmt: skip

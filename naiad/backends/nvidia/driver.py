@@ -139,9 +139,6 @@ class NvidiaDriver(DriverBase):
     def clear_cache(self, cache: Any) -> None:
         cache.zero_()
 
-    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
-        return args
-
     def load(self, name: str, code: bytes, metadata: Any) -> tuple[Any, Any, int, int, int]:
         """As the base says; registers that do not fit into the processor are told before the launch fails."""
         loaded = super().load(name, code, metadata)
