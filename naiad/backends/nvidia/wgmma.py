@@ -1,8 +1,8 @@
 """Warpgroup matrix multiply on sm_90: ttng.warp_group_dot and the wait for it.
 
 The accumulators of a warpgroup go through one inline assembly per instruction's columns: fence, the steps along k,
-commit.
-The wait passes them on, so that nothing touches them before. Source: PTX ISA, "Asynchronous wgmma Instructions".
+commit. The wait passes them on, so that nothing touches them before.
+Source: PTX ISA, "Asynchronous wgmma Instructions".
 """
 
 from collections.abc import Callable
@@ -125,7 +125,7 @@ def multiply(op: Operation, e: Threads) -> list[list[str]]:
         given = [take(m, n, k) for k in range(0, depth, per_step)]
         before = None if number(c) == 0 else [sums[r] for r in held]
         if short := short_sums(op, right.size, depth):
-            made = in_parts(e, how, given, before, short // per_step)
+            made = in_parts(e, how, given, before, short // per_step, len(held))
         else:
             made = group(e, how, given, before, (m, n) == tiles[-1], len(held))
         for register, value in zip(held, made, strict=True):
@@ -181,9 +181,9 @@ def group(e: Threads, how: Product, given: list[list[str]], sums: list[str] | No
     return asm(e, LINE.join(lines), ",".join(constraints), [*accumulators, *arguments], ["float"] * count)
 
 
-def in_parts(e: Threads, how: Product, given: list[list[str]], sums: list[str] | None, steps: int) -> list[str]:
+def in_parts(e: Threads, how: Product, given: list[list[str]], sums: list[str] | None, steps: int,
+             count: int) -> list[str]:  # fmt: skip
     """The same, `steps` at a time from zero, added up outside of the instruction, which adds in few bits."""
-    count = int(how.form.split("n")[1].split("k")[0]) // 2
     for at in range(0, len(given), steps):
         made = passed_on(e, group(e, how, given[at : at + steps], None, True, count), 0)
         sums = [e.op(f"fadd contract float {a}, {b}") for a, b in zip(sums or ["0.0"] * count, made, strict=True)]

@@ -58,8 +58,10 @@ def is_split(dot: DotOp) -> bool:
 def split(dot: DotOp, rounding: str) -> None:
     make, precision = Maker(dot, dot.location), dot.inputPrecision.data
     count = 1 + max(i for pair in PRODUCTS[precision] for i in pair)
-    a, b = ([tf32_part, bf16_part][precision[0] == "b"](make, v, count, rounding) for v in (dot.a, dot.b))
-    word = keyword("tf32" if precision == "tf32x3" else "ieee")
+    if precision == "tf32x3":
+        word, (a, b) = keyword("tf32"), (in_tf32(make, v, rounding) for v in (dot.a, dot.b))
+    else:
+        word, (a, b) = keyword("ieee"), (in_bf16(make, v, count) for v in (dot.a, dot.b))
 
     def product(i: int, j: int, c: SSAValue) -> SSAValue:
         return make.op("tt.dot", c.type, a[i], b[j], c, inputPrecision=word)
@@ -81,8 +83,8 @@ def without_nan(make: Maker, value: SSAValue) -> SSAValue:
     return make.op("arith.select", value.type, is_nan, make.constant(0.0, value.type), value)
 
 
-def tf32_part(make: Maker, value: SSAValue, count: int, rounding: str) -> list[SSAValue]:
-    """Numbers of 11 bits that add up to the value nearly: a matrix unit cuts what is longer."""
+def in_tf32(make: Maker, value: SSAValue, rounding: str) -> list[SSAValue]:
+    """Two numbers of 11 bits that add up to the value nearly: a matrix unit cuts what is longer."""
     first = make.op(
         "tt.elementwise_inline_asm", value.type, value, asm_string=StringAttr(rounding), constraints=StringAttr("=f,f"),
         pure=IntegerAttr(1, i1), packed_element=IntegerAttr(1, i32),
@@ -90,8 +92,8 @@ def tf32_part(make: Maker, value: SSAValue, count: int, rounding: str) -> list[S
     return [first, make.op("arith.subf", value.type, value, first)]
 
 
-def bf16_part(make: Maker, value: SSAValue, count: int, rounding: str) -> list[SSAValue]:
-    """Numbers of bf16 that add up to the value nearly."""
+def in_bf16(make: Maker, value: SSAValue, count: int) -> list[SSAValue]:
+    """`count` numbers of bf16 that add up to the value nearly."""
     type, parts = like(value.type, bf16), list[SSAValue]()
     for at in range(count):
         parts.append(make.op("arith.truncf", type, value))
