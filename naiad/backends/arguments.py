@@ -11,7 +11,7 @@ def array_of(argument: Any) -> Any:
 
 def is_array(argument: Any) -> bool:
     """Whether `argument` can be a pointer: data_ptr() and dtype, an array interface, or dlpack."""
-    if not hasattr(argument, "dtype"):
+    if not hasattr(argument, "dtype") or isinstance(argument, type):
         return False
     return any(
         hasattr(argument, name)

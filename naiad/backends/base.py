@@ -1,5 +1,6 @@
 """What a backend is: a target's description, its options, and the stages from ttir to something that can run."""
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -35,6 +36,10 @@ class GPUTarget:
     warp_size: int
 
 
+COUNTS = frozenset(("num_warps", "num_ctas", "num_stages", "maxnreg"))
+"""Options that are whole numbers."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The keywords of a launch that every backend takes, also those that change nothing on some."""
@@ -60,6 +65,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
             raise AssertionError(f"num_warps must be a power of 2, got {self.num_warps}")
+        if self.num_stages < 0:
+            raise ValueError(f"num_stages must not be negative, got {self.num_stages}")
 
     def hash(self) -> str:
         return repr(self)
@@ -69,12 +76,21 @@ class Options:
         """Those of a launch's keywords that are options here, and what follows of them and of the settings."""
         names = {field.name for field in fields(cls)}
         given = {name: value for name, value in keywords.items() if name in names and value is not None}
+        given.update({name: _whole(name, given[name]) for name in COUNTS & given.keys()})
         given.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
         if isinstance(libs := given.get("extern_libs"), dict):
             given["extern_libs"] = tuple(libs.items())
         if given.get("debug"):
             given.setdefault("sanitize_overflow", True)
         return given
+
+
+def _whole(name: str, value: Any) -> int:
+    """The number that an option counts."""
+    value = getattr(value, "value", value)  # of a constexpr
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name} of a launch: expected an int, found {value!r}")
+    return operator.index(value)
 
 
 class BaseBackend(ABC):

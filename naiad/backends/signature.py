@@ -30,6 +30,9 @@ _pointers: dict[Any, str] = {}
 def canonicalize_dtype(kind: Any) -> str:
     """The name (`fp32`) of a dtype of torch, numpy, ml_dtypes or triton.language. TypeError if there is none."""
     text = str(getattr(kind, "name", kind)).split(".")[-1]
+    if not getattr(kind, "isnative", True):
+        raise TypeError(f"an array of dtype {kind} has the bytes of its numbers in the other order; pass a copy: "
+                        f"x.astype(x.dtype.newbyteorder('='))")  # fmt: skip
     if (name := type_canonicalisation_dict.get(text)) is None:
         known = ", ".join(sorted(set(BITS) - {"void"}))
         raise TypeError(f"an array of dtype {kind} cannot be passed to a kernel; kernels know {known}")

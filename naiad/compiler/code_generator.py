@@ -5,7 +5,6 @@ ast_to_ttir(kernel, ASTSource(kernel, {"x": "*fp32", "n": "i32"}, {"BLOCK": 128}
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,14 +25,6 @@ from naiad.language.builder import building
 from naiad.language.function import Function
 
 __all__ = ["VISITORS", "ast_to_ttir", "generate"]
-
-
-@dataclass(frozen=True)
-class SpecializationProxy:
-    """What the function of `@jit(repr=...)` is given: the constants and the types of the signature, by name."""
-
-    constants: dict[str, Any]
-    signature: dict[str, Any]
 
 
 VISITORS = {**EXPRESSIONS, **STATEMENTS, **CALLS}
@@ -78,13 +69,11 @@ def _call(unit: Unit, function: Any, arguments: Sequence[Any], keywords: dict[st
 
 def kernel_name(fn: Function, src: Any) -> str:
     """The kernel's symbol: its name, or what `@jit(repr=...)` says of the specialisation."""
-    name = str(getattr(src, "name", None) or fn.__name__)
-    if getattr(fn, "_repr", None) is not None:
-        constants = {fn.arg_names[path[0]]: value for path, value in src.constants.items() if len(path) == 1}
-        name = fn.repr(SpecializationProxy(constants, src.signature))  # type: ignore[attr-defined]
-    symbol = name.rpartition(".")[2]
+    name = getattr(src, "shown_name", None) or getattr(src, "name", None) or fn.__name__
+    symbol = str(name).rpartition(".")[2]
     if re.fullmatch(r"[a-zA-Z_]\w*", symbol) is None:
-        raise CompilationError(f"invalid function identifier: {symbol}")
+        raise CompilationError(f"invalid function identifier: {symbol}; the last part of what @jit(repr=...) gives is "
+                               "letters, digits and _")  # fmt: skip
     return symbol
 
 

@@ -4,11 +4,18 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from naiad.backends.base import GPUTarget, Language
 from naiad.backends.constants import stable
 from naiad.backends.signature import passed
+
+
+class SpecializationProxy(NamedTuple):
+    """What `@jit(repr=...)` is told of a specialisation."""
+
+    constants: dict[str, Any]
+    signature: dict[str, Any]
 
 
 class ASTSource:
@@ -51,7 +58,20 @@ class ASTSource:
         constants = [(path, stable(value)) for path, value in sorted(self.constants.items())]
         attrs = sorted(self.attrs.items())
         parts = [self.fn.cache_key, repr(attrs), repr(list(self.signature.items())), repr(constants)]
+        if getattr(self.fn, "_repr", None) is not None:
+            parts.append(self.shown_name)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    @property
+    def shown_name(self) -> str:
+        """The function's name, or what `@jit(repr=...)` says of this specialisation."""
+        if getattr(self.fn, "_repr", None) is None:
+            return self.name
+        constants = {self.fn.arg_names[path[0]]: value for path, value in self.constants.items() if len(path) == 1}
+        name = self.fn.repr(SpecializationProxy(constants, self.signature))
+        if not isinstance(name, str):
+            raise TypeError(f"{self.name}: @jit(repr=...) gave {name!r}; it gives the name of a specialisation, a str")
+        return name
 
     def described(self) -> dict[str, Any]:
         """What `hash` is of, part by part, for people: a text, or name to text."""

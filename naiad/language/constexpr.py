@@ -48,6 +48,8 @@ class constexpr(base_value):
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):
             value = value.value
+        if type(value).__module__ == "numpy" and hasattr(value, "item") and not getattr(value, "ndim", 1):
+            value = value.item()  # np.int64(64) is 64: the language knows Python's numbers
         self.value = value
         self.type = constexpr_type(value)
 

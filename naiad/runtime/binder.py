@@ -3,7 +3,7 @@
 `inspect.Signature.bind` takes 10 us; a function with the kernel's own parameters, whose body specialises each, 2.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from naiad.backends.constants import freeze
@@ -80,26 +80,38 @@ def typed(argument: Any, annotation: str, value: bool, align: bool) -> tuple[Any
 
 
 def explain_mismatch(
-    function: Any, args: tuple[Any, ...], keywords: dict[str, Any], error: Exception, extra: Extra | None = None
+    function: Any,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    error: Exception,
+    extra: Extra | None = None,
+    options: Collection[str] = (),
 ) -> Exception:
-    """The error of a failed binding in words: which argument is missing, surplus, or of a type that kernels refuse."""
+    """The error of a failed binding in words: which argument is missing, surplus, or of a type that kernels refuse.
+
+    `options`: keywords that are none of arguments.
+    """
     signature, given = function.signature, dict(keywords)
     names = ", ".join(function.arg_names)
     known = {name: value for name, value in given.items() if name in signature.parameters}
     try:
         bound = signature.bind(*args, **known)
     except TypeError as mismatch:
-        return TypeError(f"{function.__name__}({names}): {mismatch}; {len(args)} positional arguments were given")
+        unknown = [name for name in given if name not in known and name not in options]
+        also = f"; {', '.join(unknown)} is no parameter" if unknown else ""
+        return TypeError(f"{function.__name__}({names}): {mismatch}; {len(args)} positional arguments were given{also}")
     for parameter in function.params:
         if parameter.name not in bound.arguments:
             continue
         try:
             eval(_pair(parameter, extra), {**NAMES, "_naiad_extra": extra}, bound.arguments)
-        except (TypeError, OverflowError) as reason:
+        except UNUSABLE as reason:
             return type(reason)(f"{function.__name__}: argument {parameter.name}: {reason}")
     return error
 
 
+UNUSABLE = (TypeError, OverflowError, RuntimeError, BufferError)
+"""The errors of arguments of no use: what kernels do not know, and what libraries say that give out no address."""
 NAMES = {"_naiad_specialize": specialize, "_naiad_freeze": freeze, "_naiad_typed": typed, "_naiad_how": BY_TYPE.get,
          "_naiad_learn": learn, "_naiad_type": type}  # fmt: skip
 """What the binders that are written mean by these names, which no parameter of a kernel has (`type` one may)."""

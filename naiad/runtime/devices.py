@@ -15,7 +15,7 @@ from naiad.backends.driver import driver, driver_for
 from naiad.compiler.compiler import ASTSource, compile, get_cache_key
 from naiad.language.function import Function
 from naiad.runtime.async_mode import active_mode
-from naiad.runtime.binder import Bound, explain_mismatch, make_binder
+from naiad.runtime.binder import UNUSABLE, Bound, explain_mismatch, make_binder
 from naiad.runtime.dependencies import changed_global
 from naiad.runtime.grid import normalize_grid
 from naiad.runtime.mock import MockTensor
@@ -75,8 +75,8 @@ class Device:
         """The kernel for these arguments, compiled if there is none, and the arguments in order of the parameters."""
         try:
             bound, seen, options = self.bind(*args, **keywords)
-        except (TypeError, OverflowError) as error:
-            raise explain_mismatch(self.function, args, keywords, error, self.extra) from None
+        except UNUSABLE as error:
+            raise explain_mismatch(self.function, args, keywords, error, self.extra, LAUNCH_OPTIONS) from None
         key = self.key(seen, options)
         kernel = self.kernels.get(key)
         if kernel is None:
@@ -141,16 +141,37 @@ class Device:
         if hasattr(kernel, "result"):  # a FutureKernel
             kernel = kernel.result()
         if callable(grid):
-            grid = grid({**keywords, **dict(zip(self.function.arg_names, bound, strict=True))})
+            grid = self._asked(grid, {**keywords, **dict(zip(self.function.arg_names, bound, strict=True))})
         size = normalize_grid(grid)
         if 0 in size:
             return
+        check_writable(self.function, kernel, bound)
         if stream is None:
             stream = self.driver.get_current_stream(self.driver.get_current_device())
         run = kernel.run
         enter, leave = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
         more = kernel.launch_metadata(grid, stream, *bound) if enter or leave else None
         run(*size, stream, kernel.function, kernel.packed_metadata, more, enter, leave, *bound)
+
+    def _asked(self, grid: Callable[[dict[str, Any]], Any], named: dict[str, Any]) -> Any:
+        """The sizes that a function of the arguments gives."""
+        try:
+            return grid(named)
+        except Exception as error:
+            where = f"in the grid of {self.function.__name__}"
+            error.add_note(f"{where}, which is called with a dict of {', '.join(named)}")
+            raise
+
+
+def check_writable(function: Any, kernel: Any, bound: tuple[Any, ...]) -> None:
+    """Refuses arrays of numpy that are read-only (a memory map may be) where the kernel writes."""
+    for name in getattr(getattr(kernel, "metadata", None), "writes", None) or ():
+        value = bound[function.arg_names.index(name)] if "." not in name else None
+        if not getattr(getattr(value, "flags", None), "writeable", True):
+            raise ValueError(
+                f"{function.__name__}: argument {name}: the kernel writes it, and the array is read-only; "
+                f"pass a copy: {name}.copy()"
+            )
 
 
 class Compilation:
@@ -264,7 +285,7 @@ class DeviceCaches(dict[Any, Device]):
 
 
 _scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
-_plain = frozenset({*_scalars[:-2]} - {tuple})
+_plain: frozenset[type] = frozenset({*_scalars[:-2]} - {tuple})
 _of_host: set[type] = set(_plain)
 """Types whose values lie nowhere or in the host's memory, as far as they were met."""
 _tensors: set[type] = set()

@@ -1,5 +1,6 @@
 """Stand-ins for tensors: MockTensor has a dtype and no memory, TensorWrapper another dtype for the same memory."""
 
+import sys
 from typing import Any
 
 
@@ -8,9 +9,16 @@ class MockTensor:
 
     @staticmethod
     def wrap_dtype(argument: Any) -> Any:
-        """A MockTensor where the argument is a dtype of torch, else the argument."""
+        """A MockTensor where the argument is a dtype of torch or numpy, else the argument."""
         kind = type(argument)
-        return MockTensor(argument) if kind.__name__ == "dtype" and kind.__module__ == "torch" else argument
+        if kind.__name__ == "dtype" and kind.__module__ == "torch":
+            return MockTensor(argument)
+        numpy = sys.modules.get("numpy")
+        if numpy is None:
+            return argument
+        is_scalar_type = isinstance(argument, type) and issubclass(argument, numpy.generic)
+        is_dtype = is_scalar_type or isinstance(argument, numpy.dtype)
+        return MockTensor(numpy.dtype(argument)) if is_dtype else argument
 
     def __init__(self, dtype: Any, shape: Any = None) -> None:
         self.dtype = dtype

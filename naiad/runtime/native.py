@@ -60,13 +60,16 @@ def native_launcher(
     if kernel.module is None:
         return None
     places = {path: place for place, (path, _) in enumerate(kernel.run.slots)}
+    writes = getattr(kernel.metadata, "writes", None) or ()
     indices = {name: i for i, name in enumerate(function.arg_names)}
 
     def argument(i: int | None, value: Any) -> Argument:
         if i is None:  # an option of the launch
             return Argument(value, "constexpr")
         kind, known = seen[i]
-        return Argument(value, kind, known, _place(places, i), bool(function.params[i].annotation_type))
+        parameter = function.params[i]
+        written = parameter.name in writes
+        return Argument(value, kind, known, _place(places, i), bool(parameter.annotation_type), written)
 
     given = [argument(indices[name], value) for name, value in zip(call.names, call.args, strict=False)]
     given += [argument(indices.get(name), value) for name, value in call.keywords.items()]

@@ -58,11 +58,26 @@ def serialize(compilation: Any) -> str:
     )
 
 
+FIELDS = ("name", "target", "signature", "constant_keys", "constant_vals", "attrs_keys", "attrs_vals", "options", "key")
+
+
+def read(text: str) -> dict[str, Any]:
+    """The fields of what `serialize` wrote."""
+    try:
+        data = json.loads(text)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"preload: expected the specialization_data of a hook, found {text!r} ({error})") from None
+    if not isinstance(data, dict) or (missing := [field for field in FIELDS if field not in data]):
+        lacks = "" if not isinstance(data, dict) else f" without {', '.join(missing)}"
+        raise ValueError(f"preload: expected the specialization_data of a hook, found JSON of another kind{lacks}")
+    return data
+
+
 def preload(function: Any, text: str) -> Any:
     """Compiles what `text` describes and keeps it, so that the launch that it was made of finds it."""
     from naiad.runtime.devices import Compilation
 
-    data = json.loads(text)
+    data = read(text)
     if data["name"] != function._fn_name:
         raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {function._fn_name}")
     device = function.device_caches.of((), {}, warmup=True)

@@ -19,7 +19,7 @@ class Guard(enum.IntEnum):
     FLOAT32 = 5  # any float, rounded to float32
     FLOAT64 = 6  # any float
     BOOL = 7  # True or False
-    NUMPY = 8  # an array of (type, dtype, class)
+    NUMPY = 8  # an array of (type, dtype, class, flags that it has)
     TORCH = 9  # a tensor of (type, number of the dtype, class, device: its type, its index in the high half or -1)
 
 
@@ -125,19 +125,26 @@ not_true:
   br i1 %is_false, label %store, label %miss
 """
 
-# numpy's array: data at 16, dtype at 56 (its C interface, unchanged since 1.7 and in 2.x).
+# numpy's array: data at 16, dtype at 56, flags at 64 (its C interface, unchanged since 1.7 and in 2.x).
 # torch's tensor: its C interface is asked (torch_tensor.py); each of its functions gives 0 or an error.
 ARRAYS = """
 NUMPY:
   %np_data_at = getelementptr i8, ptr %a, i64 16
   %np_dtype_at = getelementptr i8, ptr %a, i64 56
+  %np_flags_at = getelementptr i8, ptr %a, i64 64
   %is_np = icmp eq ptr %type, %object
   br i1 %is_np, label %np_dtype, label %miss
 np_dtype:
   %np_d = load ptr, ptr %np_dtype_at
   %np_w = load ptr, ptr %w3
   %np_same = icmp eq ptr %np_d, %np_w
-  br i1 %np_same, label %np_data, label %miss
+  br i1 %np_same, label %np_flags, label %miss
+np_flags:
+  %np_f = load i32, ptr %np_flags_at
+  %np_wanted = load i32, ptr %w5
+  %np_has = and i32 %np_f, %np_wanted
+  %np_all = icmp eq i32 %np_has, %np_wanted
+  br i1 %np_all, label %np_data, label %miss
 np_data:
   %np_address = load i64, ptr %np_data_at
   br label %address_class

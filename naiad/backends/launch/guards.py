@@ -13,6 +13,8 @@ from naiad.language.constexpr import constexpr
 from naiad.language.function import Function
 
 INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
+WRITEABLE = 0x400
+"""numpy's NPY_ARRAY_WRITEABLE."""
 FROZEN = (int, float, complex, str, bytes, type(None), type)
 
 
@@ -23,7 +25,8 @@ class Argument:
     `kind`: its type in the signature ("*fp32", "i32", "constexpr", ...). `seen`: what the kernel was specialised for:
     "D" (divisible by 16), "" (not), None (not looked at), 1 (folded). `slot`: its place among the kernel's slots after
     the header; None where it has none, so that only this very value will do. `annotated`: the kind is the parameter's
-    annotation, and holds for every value in its range; else ints get the smallest kind that holds them.
+    annotation, and holds for every value in its range; else ints get the smallest kind that holds them. `written`: the
+    kernel writes through it.
     """
 
     value: Any
@@ -31,6 +34,7 @@ class Argument:
     seen: Any = None
     slot: int | None = None
     annotated: bool = False
+    written: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,8 @@ def array(argument: Argument, place: Place) -> tuple[int, ...] | None:
         if place.kind != "cpu":
             return None
         address = argument.value.ctypes.data
-        return Guard.NUMPY, id(kind), id(argument.value.dtype), address_class(address, argument.seen)
+        flags = WRITEABLE if argument.written else 0
+        return Guard.NUMPY, id(kind), id(argument.value.dtype), address_class(address, argument.seen), flags
     tensors = torch_tensors()
     if tensors is None or kind not in tensors.classes or not place.holds(argument.value):
         return None
