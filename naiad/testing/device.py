@@ -4,7 +4,7 @@ import contextlib
 import functools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from naiad.backends.driver import driver
@@ -22,15 +22,11 @@ def nvsmi(attributes: Sequence[str]) -> list[int]:
     return [int(value) for value in subprocess.check_output(command).decode().split(",")]
 
 
-@functools.cache
-def _properties(device: int) -> Mapping[str, int]:
-    return driver.active.utils.get_device_properties(device)
-
-
 def _fact(name: str, device: int | None) -> int:
-    facts = _properties(driver.active.get_current_device() if device is None else device)
+    active = driver.active
+    facts = active.utils.get_device_properties(active.get_current_device() if device is None else device)
     if not facts.get(name):
-        target = driver.active.get_current_target()
+        target = active.get_current_target()
         raise RuntimeError(f"the driver does not tell {name} of this device, {target.backend}: it is known of GPUs")
     return facts[name]
 
@@ -82,8 +78,9 @@ def set_gpu_clock(ref_sm_clock: int = 1350, ref_mem_clock: int = 1215) -> Iterat
                 raise AssertionError(f"{name} is {found} MHz and must be {wanted} MHz")
         yield 1e-6 * 2 * 108 * 4 * 256 * ref_sm_clock, 640 * 2 * ref_mem_clock * 1e-3
     finally:
-        for undo in (["-pm", "0"], ["-rgc"], ["-rmc"]):
-            subprocess.check_output([*smi, *undo])
+        for undo in (["-rgc"], ["-rmc"], ["-pm", "0"]):  # each, whatever becomes of the others
+            with contextlib.suppress(subprocess.CalledProcessError, OSError):
+                subprocess.check_output([*smi, *undo])
 
 
 def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -165,17 +165,13 @@ def test_what_a_gpu_could_do(monkeypatch, arch, matrix, simd):
         get_current_target = staticmethod(lambda: naiad.backends.GPUTarget("cuda", arch, 32))
 
     monkeypatch.setattr(device.driver, "_active", Driver())
-    device._properties.cache_clear()
-    try:
-        assert testing.get_dram_gbps() == pytest.approx(3352.32)
-        assert testing.get_max_tensorcore_tflops("float16", 1.8e6) == pytest.approx(132 * matrix * 1.8e6 * 1e-9)
-        assert testing.get_max_simd_tflops(naiad.float16, 1.8e6) == pytest.approx(132 * simd * 1.8e6 * 1e-9)
-        with pytest.raises(RuntimeError, match="dtype not supported"):
-            testing.get_max_tensorcore_tflops("float64", 1e6)
-        if arch == 90:
-            assert testing.get_max_tensorcore_tflops(naiad.float8e5, 1e6) == pytest.approx(132 * 4.096)
-    finally:
-        device._properties.cache_clear()
+    assert testing.get_dram_gbps() == pytest.approx(3352.32)
+    assert testing.get_max_tensorcore_tflops("float16", 1.8e6) == pytest.approx(132 * matrix * 1.8e6 * 1e-9)
+    assert testing.get_max_simd_tflops(naiad.float16, 1.8e6) == pytest.approx(132 * simd * 1.8e6 * 1e-9)
+    with pytest.raises(RuntimeError, match="dtype not supported"):
+        testing.get_max_tensorcore_tflops("float64", 1e6)
+    if arch == 90:
+        assert testing.get_max_tensorcore_tflops(naiad.float8e5, 1e6) == pytest.approx(132 * 4.096)
 
 
 def test_nvidia_smi(monkeypatch):
@@ -186,10 +182,20 @@ def test_nvidia_smi(monkeypatch):
     monkeypatch.setattr(device, "nvsmi", lambda names: [1350 if "sm" in names[0] else 1215])
     with testing.set_gpu_clock() as (tflops, gbps):
         assert tflops == pytest.approx(298.6, abs=1) and gbps == pytest.approx(1555.2)
-    assert asked[-1][-1] == "-rmc"
+    assert [command[-1] for command in asked[-3:-1]] == ["-rgc", "-rmc"]
     wrong = pytest.raises(AssertionError, match=r"clocks\.current\.sm is 1350 MHz and must be 900 MHz")
     with wrong, testing.set_gpu_clock(900):
         pass
+
+    def refuses(command):
+        asked.append(command)
+        raise device.subprocess.CalledProcessError(4, command)
+
+    asked.clear()
+    monkeypatch.setattr(device.subprocess, "check_output", refuses)  # who has no rights sees that, and all is undone
+    with pytest.raises(device.subprocess.CalledProcessError, match="-pm"), testing.set_gpu_clock():
+        pass
+    assert [command[3:] for command in asked[1:]] == [["-rgc"], ["-rmc"], ["-pm", "0"]]
 
 
 def test_memory_checks_are_for_the_arguments_named():
