@@ -285,7 +285,7 @@ class DeviceCaches(dict[Any, Device]):
 
 
 _scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
-_plain: frozenset[type] = frozenset({*_scalars[:-2]} - {tuple})
+_plain: frozenset[type] = frozenset((int, float, str, bool, type(None)))
 _of_host: set[type] = set(_plain)
 """Types whose values lie nowhere or in the host's memory, as far as they were met."""
 _tensors: set[type] = set()
