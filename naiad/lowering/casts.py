@@ -33,9 +33,15 @@ def from_integer(op: Operation, e: Threads) -> str | list[list[str]]:
 def to_integer(op: Operation, e: Threads) -> str | list[list[str]]:
     kind, target = element(op.operands[0].type), scalar_type(op.results[0])
     word = "fptosi" if op.name == "arith.fptosi" else "fptoui"
-    if kind.name not in FORMATS:
-        return each(op, e, lambda a: e.op(f"{word} {llvm_type(kind)} {a} to {target}"))
-    return each(op, e, lambda a: e.op(f"{word} float {to_f32(e, kind, a)} to {target}"))
+    source = "float" if kind.name in FORMATS else llvm_type(kind)
+
+    def write(a: str) -> str:
+        value = to_f32(e, kind, a) if kind.name in FORMATS else a
+        if target == "i8":
+            return e.target.to_byte(e, source, value, word == "fptosi")
+        return e.op(f"{word} {source} {value} to {target}")
+
+    return each(op, e, write)
 
 
 @rules.lower("arith.extf", "arith.truncf", "tt.fp_to_fp")

@@ -68,6 +68,9 @@ class GpuTarget(Protocol):
     def widen(self, e: "Threads", format: str, word: str) -> list[str]:
         """The two 8-bit floats of an i16 as half."""
 
+    def to_byte(self, e: "Threads", type: str, value: str, is_signed: bool) -> str:
+        """A float as an i8, toward zero; the nearest there is where it does not fit."""
+
     def unary(self, e: "Threads", name: str, type: str, value: str) -> str: ...
 
     def library(self, e: "Threads", name: str, type: str, *values: str) -> str: ...

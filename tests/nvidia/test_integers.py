@@ -1,5 +1,6 @@
 """Integer divisions and shifts on NVIDIA GPUs where LLVM leaves them undefined, and what depends on them."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -68,3 +69,20 @@ def test_counts_of_many_bits(dtype: str) -> None:
     count = np.where(fits, x, 0)
     assert np.array_equal(o[0], np.where(fits, x << count, 0))
     assert np.array_equal(o[1], np.where(fits, x >> count, np.where(x < 0, -1, 0)))
+
+
+@triton.jit
+def converted(x, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(x + i).to(o.dtype.element_ty))
+
+
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@pytest.mark.parametrize("source", ["float64", "float32", "float16", "bfloat16", "float8_e5m2"])
+def test_floats_become_the_nearest_integers(source: str, target: str) -> None:
+    """500.0 is 127 as int8, and was -12."""
+    numbers = [0, 1.7, -1.7, 127.4, 128, 255, 256, 300, -128, -129, -500, np.inf, -np.inf, 65536, -1e9, 1e30]
+    x, o = np.array(numbers).astype(np.dtype(getattr(ml_dtypes, source, source))), np.full(16, 77, target)
+    run(converted, (1,), x, o, N=16, arch=80 if target == "uint8" else 90)
+    limits = np.iinfo(target)
+    assert np.array_equal(o, np.clip(np.trunc(x.astype(np.float64)), limits.min, limits.max).astype(target))

@@ -163,6 +163,14 @@ class Nvidia:
         both = e.op(f"bitcast i32 {pair} to <2 x half>")
         return [e.op(f"extractelement <2 x half> {both}, i32 {i}") for i in range(2)]
 
+    def to_byte(self, e: Threads, type: str, value: str, is_signed: bool) -> str:
+        """PTX has it; LLVM's own goes by way of 16 bits, and drops those above."""
+        if type not in ("float", "double"):
+            type, value = "float", e.op(f"fpext {type} {value} to float")
+        text = f"cvt.rzi.{'s' if is_signed else 'u'}8.f{width(type)} $0, $1;"
+        constraint = "=h,f" if type == "float" else "=h,d"
+        return e.op(f"trunc i16 {asm(e, text, constraint, [f'{type} {value}'], ['i16'], pure=True)[0]} to i8")
+
     def unary(self, e: Threads, name: str, type: str, value: str) -> str:
         """A function of one f32 or f64: our own where there is one, else that of libdevice."""
         rule = UNARY.get((name, type))

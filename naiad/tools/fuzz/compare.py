@@ -14,7 +14,7 @@ import numpy as np
 import naiad.language as tl
 from naiad.runtime.jit import jit
 from naiad.tools.fuzz.program import Program
-from naiad.tools.fuzz.values import FLOATS, Argument
+from naiad.tools.fuzz.values import Argument
 
 Arrays = dict[str, Any]
 
@@ -79,8 +79,11 @@ def load(source: str, folder: Path, decorator: Callable[..., Any]) -> Any:
     return module.kernel
 
 
+NARROW = {"bfloat16": ml_dtypes.bfloat16, "float8e4nv": ml_dtypes.float8_e4m3fn, "float8e5": ml_dtypes.float8_e5m2}
+
+
 def numpy_type(dtype: str) -> np.dtype:
-    return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    return np.dtype(NARROW.get(dtype, dtype))
 
 
 def inputs(program: Program) -> Arrays:
@@ -94,7 +97,7 @@ def _array(rng: np.random.Generator, argument: Argument) -> Any:
     if argument.start in ("poison", "zero"):
         fill = 0xA5 if argument.start == "poison" else 0
         return np.full(count * element.itemsize, fill, np.uint8).view(element)
-    if argument.dtype in FLOATS:
+    if "float" in argument.dtype:
         # few bits, so that equal numbers occur, and no larger than the bound that the generator reckons with
         numbers = np.round(rng.uniform(-4, 4, count) * 64) / 64
         if argument.start == "special":

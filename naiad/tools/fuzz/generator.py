@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 
-from naiad.tools.fuzz import arithmetic, control, moves, sources
+from naiad.tools.fuzz import arithmetic, control, moves, products, sources
 from naiad.tools.fuzz.program import Program
 from naiad.tools.fuzz.scope import Scope
 
@@ -38,6 +38,11 @@ PRODUCTIONS: tuple[tuple[int, Production], ...] = (
     (1, moves.join),
     (1, moves.histogram),
     (2, moves.dot),
+    (1, products.product),
+    (1, products.products_in_a_loop),
+    (1, products.product_of_product),
+    (1, products.batch_product),
+    (1, products.scaled_product),
     (2, control.loop),
     (2, control.branch),
     (1, control.halving),

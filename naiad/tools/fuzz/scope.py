@@ -35,11 +35,11 @@ class Scope:
         return f"v{self._names}"
 
     def define(
-        self, text: str, dtype: str, shape: tuple[int, ...], bound: float = 0.0, error: float = 0.0
+        self, text: str, dtype: str, shape: tuple[int, ...], bound: float = 0.0, error: float = 0.0, most: int = MOST
     ) -> Value | None:
         """`name = text`, unless the value would be too large, or a float without meaning."""
         value = Value("", dtype, shape, bound, error)
-        if value.size > MOST or (value.is_float and not is_sane(dtype, bound, error)):
+        if value.size > most or (value.is_float and not is_sane(dtype, bound, error)):
             return None
         value = Value(self.name(), dtype, shape, bound, error)
         self.write(f"{value.name} = {text}")

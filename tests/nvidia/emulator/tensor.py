@@ -1,5 +1,6 @@
 """Instructions of whole warps: mma.sync, ldmatrix, stmatrix; asynchronous copies and atomics."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -43,33 +44,35 @@ def do_mma(block: Block, i: Instruction, active: np.ndarray) -> None:
     accumulator, a_kind, b_kind = parts[6], parts[7], parts[8]
     outs = names(i.operands[0])
     a, b, c = (np.stack([raw(block, n) for n in names(o)], 1) for o in i.operands[1:4])
-    made = np.zeros((block.threads, len(outs)), np.uint32)
-    for warp in whole_warps(block, active):
-        made[warp] = multiply(
-            decoded(a[warp], a_kind), decoded(b[warp], b_kind), c[warp].astype(np.uint32), k, accumulator
-        )
+    whole_warps(block, active)
+    made = multiply(decoded(a, a_kind), decoded(b, b_kind), c.astype(np.uint32), k, accumulator)
     for n, name in enumerate(outs):
         write(block, name, made[:, n], active)
 
 
+@functools.cache
+def places(k: int, per: int) -> tuple[np.ndarray, ...]:
+    """Rows and columns of a warp's fragments of a, b and the sums: [lane, element], as the PTX manual lays them out.
+
+    per: elements in a word.
+    """
+    lane, a, b, c = (np.arange(n) for n in (32, 4 * per, 2 * per, 4))
+    group, member = lane[:, None] // 4, lane[:, None] % 4
+    word, n = a // per, a % per
+    left = group + 8 * (word % 2), member * per + n + 4 * per * (word // 2)
+    right = member * per + b % per + 4 * per * (b // per), np.broadcast_to(group, (32, 2 * per))
+    return *left, *right, group + 8 * (c // 2), 2 * member + c % 2
+
+
 def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: int, accumulator: str) -> np.ndarray:
-    """One warp: fragments as the PTX manual lays them out."""
-    per = a.shape[1] // 4  # elements in a word
-    left, right = np.zeros((16, k)), np.zeros((k, 8))
-    for lane in range(32):
-        group, member = lane // 4, lane % 4
-        for word in range(4):
-            for n in range(per):
-                left[group + 8 * (word % 2), member * per + n + 4 * per * (word // 2)] = a[lane, word * per + n]
-        for word in range(2):
-            for n in range(per):
-                right[member * per + n + 4 * per * word, group] = b[lane, word * per + n]
-    product = left @ right
+    """The sums of all warps, [thread, word], and products of their fragments."""
+    i, j, y, x, row, column = places(k, a.shape[1] // 4)
+    count = len(a) // 32
+    left, right = np.zeros((count, 16, k)), np.zeros((count, k, 8))
+    left[:, i, j], right[:, y, x] = a.reshape(count, 32, -1), b.reshape(count, 32, -1)
     view = {"f32": np.float32, "s32": np.int32, "f16": np.float16}[accumulator]
     sums = np.ascontiguousarray(c).view(view).copy()
-    for lane in range(32):
-        for n in range(4):
-            sums[lane, n] += product[lane // 4 + 8 * (n // 2), 2 * (lane % 4) + n % 2].astype(view)
+    sums += (left @ right)[:, row, column].reshape(sums.shape).astype(view)
     return sums.view(np.uint32)
 
 

@@ -65,7 +65,14 @@ def raw(block: Block, operand: str) -> np.ndarray:
         return np.full(n, 1 << 40, np.uint64)
     if operand in ("true", "false"):
         return np.full(n, operand == "true")
+    if re.match(r"^%(r|rs|rd)\d+$", operand):  # LLVM packs halves with one that it never sets, and does not look at it
+        return np.full(n, 0xA5A5A5A5A5A5A5A5, np.uint64).astype(kind_of(operand))
     raise EmulationError(f"the register {operand} is read before it is written")
+
+
+def kind_of(name: str) -> type:
+    """What numpy holds a register's bits in."""
+    return bool if name.startswith("%p") else unsigned({"%rs": 16, "%rd": 64, "%rq": 64}.get(name[:3], 32))
 
 
 def value(block: Block, operand: str, type: str) -> np.ndarray:
@@ -115,7 +122,7 @@ def write(block: Block, name: str, found: np.ndarray, active: np.ndarray) -> Non
     """Sets a register in the active threads; `_` throws away."""
     if name == "_":
         return
-    kind = bool if name.startswith("%p") else unsigned({"%rs": 16, "%rd": 64, "%rq": 64}.get(name[:3], 32))
+    kind = kind_of(name)
     found = found.astype(kind, copy=False)
     old = block.registers.get(name)
     if old is None or active.all():
