@@ -70,9 +70,8 @@ class Threads(Emitter):
         self.ctas = ctas
         self.table = Rules()  # what bodies of loops and reductions are lowered with
         self.known: dict[str, str] = {}
-        self.products: dict[
-            tuple[str, str, str], str
-        ] = {}  # (block, a, b) -> their whole product, where a target makes it
+        self.products: dict[tuple[str, str, str], tuple[str, str]] = {}
+        """(block, a, b) -> the lower and the upper half of their product, where a target makes both at once."""
         self.prologue: list[str] = []
         self.tid = self.at_start(lambda: target.thread_id(self))
 

@@ -26,9 +26,9 @@ def test_high_halves_of_consecutive_numbers(start: int, block: int) -> None:
 
 def test_consecutive_numbers_share_a_multiplication() -> None:
     given = dict(o_ptr=np.zeros(2048, np.int32), start=0)
-    assert compiled(high_halves, given, dict(BLOCK=1024)).asm["ptx"].count("mul.wide.u32") == 8
+    assert compiled(high_halves, given, dict(BLOCK=1024)).asm["ptx"].count("mul.hi.u32") == 8
     aligned = compiled(high_halves, dict(o_ptr=given["o_ptr"]), dict(BLOCK=1024, start=0)).asm["ptx"]
-    assert aligned.count("mul.wide.u32") == 1
+    assert aligned.count("mul.hi.u32") == 1
 
 
 @triton.jit

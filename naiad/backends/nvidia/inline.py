@@ -12,7 +12,7 @@ def asm(e: Threads, text: str, constraints: str, arguments: Sequence[str], resul
     """Inline assembly; the operands of its results. What is not pure stays where it is, in all threads together."""
     kind = "void" if not results else results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
     effect = "" if pure else "sideeffect "
-    flags = "" if pure else " convergent nounwind"
+    flags = " nounwind willreturn memory(none)" if pure else " convergent nounwind"
     call = f'call {kind} asm {effect}"{text}", "{constraints}"({", ".join(arguments)}){flags}'
     if not results:
         e.do(call)

@@ -56,7 +56,7 @@ def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
     manager.run(module, builder)
 
 
-PASSES = ("sroa", "instruction_combine", "simplify_cfg", "aggressive_dce")
+PASSES = ("sroa", "instruction_combine", "reassociate", "simplify_cfg", "aggressive_dce")
 
 
 KNOWN = ("llvm.", "__nv_", "__nvvm_reflect", "vprintf", "__assertfail")
