@@ -22,6 +22,7 @@ from naiad.runtime.config import Config
 from naiad.runtime.heuristic import Heuristics, heuristics
 from naiad.runtime.jit import KernelInterface
 from naiad.runtime.launcher import launch
+from naiad.runtime.places import arrays_in
 from naiad.runtime.tuning.mistakes import (
     checked_configs,
     checked_kernel,
@@ -110,7 +111,7 @@ class Autotuner(KernelInterface):
 
     def _prepare(self, arguments: dict[str, Any], reset_only: bool = False) -> None:
         """Before a run: zeroes the arrays that were named, and outside of tuning, copies those to be put back."""
-        from naiad.runtime.tuning.snapshot import Snapshot, arrays_in, fill_with_zeros
+        from naiad.runtime.tuning.snapshot import Snapshot, fill_with_zeros
 
         for name in self.reset_to_zero:
             if (array := named_array(self, "reset_to_zero", arguments, name)) is not None:

@@ -1,6 +1,6 @@
 """One kernel on one device: binding arguments, specialising, the kernels compiled so far, and launching."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,16 +9,15 @@ import naiad.backends.cpu.device
 import naiad.runtime.native  # noqa: F401  (with the decorator, not with the first launches)
 from naiad import knobs
 from naiad.backends import backends, find
-from naiad.backends.arguments import array_of, device_of, is_array
+from naiad.backends.arguments import device_of
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver, driver_for
 from naiad.compiler.compiler import ASTSource, compile, get_cache_key
-from naiad.language.function import Function
 from naiad.runtime.async_mode import active_mode
 from naiad.runtime.binder import UNUSABLE, Bound, explain_mismatch, make_binder
 from naiad.runtime.dependencies import changed_global
 from naiad.runtime.grid import normalize_grid
-from naiad.runtime.mock import MockTensor
+from naiad.runtime.places import arrays_in, is_of_host, places_of
 from naiad.runtime.specialize import extra_of
 
 # Keywords of a launch that only GPUs give a meaning: every backend takes them.
@@ -235,11 +234,9 @@ class DeviceCaches(dict[Any, Device]):
         current = driver.active
         target = current.get_current_target()
         active = target.backend
-        if active == "cpu" and all(
-            type(x) in _of_host or getattr(x, "is_cpu", False) for x in (*args, *keywords.values())
-        ):
+        if active == "cpu" and all(map(is_of_host, (*args, *keywords.values()))):
             return self[0]
-        places = _places(args, keywords)
+        places = places_of((*args, *keywords.values()))
         kinds = {kind for kind, _ in places}
         if len(kinds) > 1:
             kinds = self._reachable(kinds, args, keywords)
@@ -274,62 +271,14 @@ class DeviceCaches(dict[Any, Device]):
     def _reachable(self, kinds: set[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> set[str]:
         """The one device from which all the arrays can be read: that of a GPU, if those of the host are pinned."""
         named = {**dict(zip(self.function.arg_names, args, strict=False)), **keywords}
-        host = ((name, x) for name, argument in named.items() for x in _arrays(argument) if device_of(x)[0] == "cpu")
-        loose = sorted({name for name, x in host if not _is_pinned(x)})
+        host = ((name, x) for name, argument in named.items() for x in arrays_in(argument) if device_of(x)[0] == "cpu")
+        loose = sorted({name for name, x in host if not getattr(x, "is_pinned", lambda: False)()})
         if len(kinds - {"cpu"}) == 1 and not loose:
             return kinds - {"cpu"}
         raise ValueError(
             f"Pointer argument cannot be accessed from Triton (cpu tensor?): the arguments of {self.function.__name__} "
             f"lie on {', '.join(sorted(kinds))}; move {', '.join(loose) or 'them'} to one device"
         )
-
-
-_scalars = (int, float, str, type(None), tuple, bool, Function, MockTensor)
-_plain: frozenset[type] = frozenset((int, float, str, bool, type(None)))
-_of_host: set[type] = set(_plain)
-"""Types whose values lie nowhere or in the host's memory, as far as they were met."""
-_tensors: set[type] = set()
-"""Types with data_ptr() and device."""
-_meanings: dict[Any, tuple[str, int]] = {}
-"""What torch.device objects mean."""
-
-
-def _places(args: tuple[Any, ...], keywords: dict[str, Any]) -> set[tuple[str, int]]:
-    """The kinds and indices of the devices that arrays among the arguments lie on."""
-    devices: dict[Any, Any] = {}
-    places: set[tuple[str, int]] = set()
-    for x in (*args, *keywords.values()):
-        kind = type(x)
-        if kind in _plain:
-            continue
-        if kind in _tensors:
-            devices[x.device] = x
-        else:
-            arrays = list(_arrays(x))
-            places.update(map(device_of, arrays))
-            if kind.__module__.startswith("torch") and hasattr(kind, "data_ptr") and hasattr(kind, "device"):
-                _tensors.add(kind)
-            elif (not arrays and not isinstance(x, tuple)) or kind.__module__ == "numpy":
-                _of_host.add(kind)
-    for device, x in devices.items():
-        place = _meanings.get(device)
-        if place is None:
-            place = _meanings[device] = device_of(x)
-        places.add(place)
-    return places
-
-
-def _arrays(argument: Any) -> Iterator[Any]:
-    """The arrays of an argument, which lie somewhere: itself, that of a descriptor, those in a tuple."""
-    if isinstance(argument, tuple):
-        for part in argument:
-            yield from _arrays(part)
-    elif not isinstance(argument, _scalars) and is_array(held := array_of(argument)):
-        yield held
-
-
-def _is_pinned(argument: Any) -> bool:
-    return bool(getattr(argument, "is_pinned", lambda: False)())
 
 
 def device_index(key: Any = 0) -> tuple[GPUTarget, int]:

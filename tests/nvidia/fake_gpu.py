@@ -17,7 +17,7 @@ from naiad.backends.arguments import device_of
 from naiad.backends.driver import driver as drivers
 from naiad.backends.launch import guards, record, torch_tensor
 from naiad.backends.nvidia import driver, launcher, libcuda
-from naiad.runtime import devices
+from naiad.runtime import devices, places
 
 STREAM = 0x7000
 """The stream of GPU 0; that of GPU 1 comes next."""
@@ -62,10 +62,10 @@ class FakeGPU:
 
     def tensors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """torch's tensors of the CPU lie on the GPU, for Python and for native code."""
-        monkeypatch.setattr(devices, "device_of", self.device_of)
-        monkeypatch.setattr(guards, "device_of", self.device_of)
-        monkeypatch.setattr(devices, "_meanings", NoMemory())
-        monkeypatch.setattr(devices, "_tensors", set())
+        for module in (devices, guards, places):
+            monkeypatch.setattr(module, "device_of", self.device_of)
+        monkeypatch.setattr(places, "_meanings", NoMemory())
+        monkeypatch.setattr(places, "_tensors", set())
         real = torch_tensor.torch_tensors()
         if real is not None:
             address = lambda name: ctypes.cast(self.library[name], ctypes.c_void_p).value  # noqa: E731

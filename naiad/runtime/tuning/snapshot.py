@@ -6,14 +6,14 @@ lies in the host's memory.
 
 import ctypes
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from naiad.backends.arguments import address, array_of, device_of, is_array
+from naiad.backends.arguments import address, device_of, is_array
 from naiad.errors import AutotunerError
 from naiad.runtime.mock import TensorWrapper
 
-__all__ = ["Snapshot", "arrays_in", "fill_with_zeros"]
+__all__ = ["Snapshot", "fill_with_zeros"]
 
 PutBack = Callable[[], Any]
 ADVICE = "set NAIAD_TUNE_RESTORE=0, or restore_written=False in autotune, to tune without putting arrays back"
@@ -49,15 +49,6 @@ class Snapshot:
         self.restore()
         kept = {name.partition(".")[0] for name in names}
         self.copies = {where: copy for where, copy in self.copies.items() if copy[0].partition(".")[0] in kept}
-
-
-def arrays_in(argument: Any) -> Iterator[Any]:
-    """The arrays of an argument: itself, that of a descriptor, those in a tuple."""
-    if isinstance(argument, tuple):
-        for part in argument:
-            yield from arrays_in(part)
-    elif is_array(held := array_of(argument)):
-        yield held
 
 
 def _place(array: Any) -> tuple[Any, ...]:

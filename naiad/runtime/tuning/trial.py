@@ -9,8 +9,9 @@ from naiad.runtime.config import Config
 from naiad.runtime.heuristic import Heuristics
 from naiad.runtime.jit import JITFunction
 from naiad.runtime.launcher import launch
+from naiad.runtime.places import arrays_in
 from naiad.runtime.tuning.mistakes import named_array
-from naiad.runtime.tuning.snapshot import Snapshot, arrays_in
+from naiad.runtime.tuning.snapshot import Snapshot
 
 __all__ = ["LOST", "CompilerDied", "Trial"]
 
