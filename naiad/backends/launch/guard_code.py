@@ -126,8 +126,7 @@ not_true:
 """
 
 # numpy's array: data at 16, dtype at 56, flags at 64 (its C interface, unchanged since 1.7 and in 2.x).
-# torch's tensor: its C interface is asked (torch_tensor.py); each of its functions gives 0 or an error.
-ARRAYS = """
+NUMPY = """
 NUMPY:
   %np_data_at = getelementptr i8, ptr %a, i64 16
   %np_dtype_at = getelementptr i8, ptr %a, i64 56
@@ -148,6 +147,37 @@ np_flags:
 np_data:
   %np_address = load i64, ptr %np_data_at
   br label %address_class
+"""
+
+DEVICE_TYPE, DTYPE, DATA, DEVICE_INDEX = range(1, 5)
+"""Where @naiad_torch has torch_tensor.GETTERS."""
+
+
+def asked(getter: int, answer: str = "i32", place: str = "%overflow") -> str:
+    """Lines that ask torch's C interface (torch_tensor.py) about the tensor at %t_at.
+
+    %t_said and the getter's number is what it says, if %t_error and the number is 0.
+    """
+    return f"""\
+  %t_getter{getter} = getelementptr ptr, ptr @naiad_torch, i64 {getter}
+  %t_get{getter} = load ptr, ptr %t_getter{getter}
+  %t_error{getter} = call i32 %t_get{getter}(ptr %t_at, ptr {place})
+  %t_said{getter} = load {answer}, ptr {place}
+"""
+
+
+def compared(getter: int, wanted: str, then: str) -> str:
+    """Lines that ask, and go on to `then` where the answer is what the register `wanted` holds."""
+    return f"""\
+{asked(getter)}\
+  %t_apart{getter} = xor i32 %t_said{getter}, {wanted}
+  %t_bad{getter} = or i32 %t_error{getter}, %t_apart{getter}
+  %t_good{getter} = icmp eq i32 %t_bad{getter}, 0
+  br i1 %t_good{getter}, label {then}, label %miss
+"""
+
+
+TORCH = f"""
 TORCH:
   %is_t = icmp eq ptr %type, %object
   br i1 %is_t, label %t_owned, label %miss
@@ -161,48 +191,27 @@ t_owned:                                ; the flag before it says whether the te
   %t_fine = or i1 %t_in_place, %t_not_borrowed
   br i1 %t_fine, label %t_device, label %miss
 t_device:
-  %t1 = getelementptr ptr, ptr @naiad_torch, i64 1
-  %t_get1 = load ptr, ptr %t1
-  %t_error1 = call i32 %t_get1(ptr %t_at, ptr %overflow)
-  %t_where = load i32, ptr %overflow
-  %t_where_wanted = load i32, ptr %w5
-  %t_elsewhere = xor i32 %t_where, %t_where_wanted
-  %t_bad1 = or i32 %t_error1, %t_elsewhere
-  %t_there = icmp eq i32 %t_bad1, 0
-  br i1 %t_there, label %t_which, label %miss
+  %t_device_wanted = load i32, ptr %w5
+{compared(DEVICE_TYPE, "%t_device_wanted", "%t_which")}\
 t_which:
   %t_index_at = getelementptr i32, ptr %w5, i64 1
   %t_index_wanted = load i32, ptr %t_index_at
   %t_any = icmp eq i32 %t_index_wanted, -1
   br i1 %t_any, label %t_dtype, label %t_index
 t_index:
-  %t4 = getelementptr ptr, ptr @naiad_torch, i64 4
-  %t_get4 = load ptr, ptr %t4
-  %t_error4 = call i32 %t_get4(ptr %t_at, ptr %overflow)
-  %t_number = load i32, ptr %overflow
-  %t_another = xor i32 %t_number, %t_index_wanted
-  %t_bad4 = or i32 %t_error4, %t_another
-  %t_the_one = icmp eq i32 %t_bad4, 0
-  br i1 %t_the_one, label %t_dtype, label %miss
+{compared(DEVICE_INDEX, "%t_index_wanted", "%t_dtype")}\
 t_dtype:
-  %t2 = getelementptr ptr, ptr @naiad_torch, i64 2
-  %t_get2 = load ptr, ptr %t2
-  %t_error2 = call i32 %t_get2(ptr %t_at, ptr %overflow)
-  %t_kind = load i32, ptr %overflow
-  %t_wanted = load i32, ptr %w3
-  %t_other = xor i32 %t_kind, %t_wanted
-  %t_bad2 = or i32 %t_error2, %t_other
-  %t_same = icmp eq i32 %t_bad2, 0
-  br i1 %t_same, label %t_data, label %miss
+  %t_dtype_wanted = load i32, ptr %w3
+{compared(DTYPE, "%t_dtype_wanted", "%t_data")}\
 t_data:
-  %t3 = getelementptr ptr, ptr @naiad_torch, i64 3
-  %t_get3 = load ptr, ptr %t3
-  %t_error3 = call i32 %t_get3(ptr %t_at, ptr %pointer)
-  %t_value = load i64, ptr %pointer
-  %t_good = icmp eq i32 %t_error3, 0
-  br i1 %t_good, label %address_class, label %miss
+{asked(DATA, "i64", "%pointer")}\
+  %t_sound = icmp eq i32 %t_error{DATA}, 0
+  br i1 %t_sound, label %address_class, label %miss
+"""
+
+ADDRESS = f"""
 address_class:
-  %address = phi i64 [ %np_address, %np_data ], [ %t_value, %t_data ]
+  %address = phi i64 [ %np_address, %np_data ], [ %t_said{DATA}, %t_data ]
   %ac = load i64, ptr %w4
   %a_low = and i64 %address, 15
   %a_16 = icmp eq i64 %a_low, 0
@@ -214,3 +223,5 @@ address_class:
   %a_bad = or i1 %a_bad1, %a_bad2
   br i1 %a_bad, label %miss, label %store
 """
+
+ARRAYS = NUMPY + TORCH + ADDRESS
