@@ -1,5 +1,6 @@
 """LLVM text -> PTX: the only file of this backend that imports llvmlite to compile for the GPU."""
 
+import contextlib
 import functools
 from collections.abc import Sequence
 
@@ -28,22 +29,30 @@ def ptx_text(text: str, target: Nvidia, libraries: Sequence[str] = ()) -> str:
     Raises RuntimeError with LLVM's message.
     """
     generator = machine(target.cpu, target.ptx_feature)
-    module = llvm.parse_assembly(text)
-    module.data_layout = str(generator.target_data)
+    # A context a compile, or its types and constants would stay for good; the module has to be closed before it.
+    with llvm.create_context() as context, contextlib.closing(llvm.parse_assembly(text, context)) as module:
+        module.data_layout = str(generator.target_data)
+        complete(module, generator, libraries, context)
+        module.verify()
+        if not knobs.passes.disable_llvm:
+            optimize(module, generator)
+        return generator.emit_assembly(module)
+
+
+def complete(
+    module: llvm.ModuleRef, generator: llvm.TargetMachine, libraries: Sequence[str], context: llvm.ContextRef
+) -> None:
+    """Links the functions that a module calls; RuntimeError where one is nowhere."""
     for path in libraries:
-        link(module, generator, path)
+        link(module, generator, path, context)
     if any(f.is_declaration and f.name.startswith("__nv_") for f in module.functions):
-        link(module, generator, device_library())
+        link(module, generator, device_library(), context)
     missing = [f.name for f in module.functions if f.is_declaration and not f.name.startswith(KNOWN)]
     if missing:
         raise RuntimeError(
             f"the kernel calls {', '.join(missing)}, which no library defines: pass a file of LLVM bitcode that does "
             "as extern_libs={'name': path}, or as the lib_path of extern_elementwise"
         )
-    module.verify()
-    if not knobs.passes.disable_llvm:
-        optimize(module, generator)
-    return generator.emit_assembly(module)
 
 
 def optimize(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
@@ -71,10 +80,10 @@ def device_library() -> str:
     return path
 
 
-def link(module: llvm.ModuleRef, generator: llvm.TargetMachine, path: str) -> None:
+def link(module: llvm.ModuleRef, generator: llvm.TargetMachine, path: str, context: llvm.ContextRef) -> None:
     """Adds the functions of a library that a module calls; all that it does not call goes."""
     own = {f.name for f in module.functions if not f.is_declaration}
-    library = llvm.parse_bitcode(_bytes(path))
+    library = llvm.parse_bitcode(_bytes(path), context)
     library.triple, library.data_layout = TRIPLE, module.data_layout
     module.link_in(library)
     for value in (*module.functions, *module.global_variables):
