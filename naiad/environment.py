@@ -11,7 +11,7 @@ import importlib.util
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
@@ -22,7 +22,13 @@ on_change: list[Callable[[], None]] = []
 TRUE = frozenset({"1", "true", "on", "yes", "y"})
 FALSE = frozenset({"0", "false", "off", "no", "n"})
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+HOOKS = ("_hook", "listener")
+"""How the names of settings end that are functions."""
 _said: set[str] = set()
+
+
+class SettingError(RuntimeError):
+    """A variable or a knob has a value that it cannot have."""
 
 
 class Env:
@@ -113,6 +119,24 @@ class env_str(env_base[str]):
     """A text with a default, which may be a function."""
 
 
+class env_words(env_base[str]):
+    """Words with commas between them, of those that there are."""
+
+    type_name = "words"
+
+    def __init__(self, key: str, known: Collection[str], doc: str = "") -> None:
+        super().__init__(key, "", doc)
+        self.known = known
+
+    def transform(self, value: str) -> str:
+        return self.parse(value)
+
+    def parse(self, text: str) -> str:
+        if unknown := [word for word in re.split(r"[,\s]+", text) if word and word not in self.known]:
+            warn_once(f"{self.key} has a word {unknown[0]!r} without a meaning: expected {', '.join(self.known)}")
+        return text
+
+
 class env_opt_str(env_base[str | None]):
     """A text, or None where it is not set."""
 
@@ -154,15 +178,33 @@ class env_cached(env_base[Value]):
 
 
 class env_int(env_base[int]):
-    """A whole number."""
+    """A whole number; `least`: none below it."""
 
     type_name = "int"
 
+    def __init__(
+        self,
+        key: str,
+        default: Any = None,
+        doc: str = "",
+        invalidates: bool = False,
+        unused: str = "",
+        least: int | None = None,
+    ) -> None:
+        super().__init__(key, default, doc, invalidates, unused)
+        self.least = least
+
     def parse(self, text: str) -> int:
         try:
-            return int(text)
+            value = int(text)
         except ValueError as error:
-            raise RuntimeError(f"Unable to use {self.key}={text}: expected int") from error
+            raise SettingError(f"Unable to use {self.key}={text}: expected int") from error
+        return self.transform(value)
+
+    def transform(self, value: int) -> int:
+        if self.least is not None and isinstance(value, int) and value < self.least:
+            raise SettingError(f"Unable to use {self.key}={value}: expected an int from {self.least} on")
+        return value
 
 
 class env_float(env_base[float]):
@@ -174,7 +216,7 @@ class env_float(env_base[float]):
         try:
             return float(text)
         except ValueError as error:
-            raise RuntimeError(f"Unable to use {self.key}={text}: expected a number") from error
+            raise SettingError(f"Unable to use {self.key}={text}: expected a number") from error
 
 
 class env_size(env_base[int]):
@@ -186,7 +228,7 @@ class env_size(env_base[int]):
         try:
             return parse_size(text)
         except ValueError as error:
-            raise RuntimeError(f"Unable to use {self.key}: {error}") from error
+            raise SettingError(f"Unable to use {self.key}: {error}") from error
 
     def transform(self, value: int | str) -> int:
         return self.parse(value) if isinstance(value, str) else value
@@ -204,12 +246,15 @@ class env_class(env_base[type | None]):
     def parse(self, text: str) -> type:
         module, colon, name = text.partition(":")
         if not colon:
-            raise RuntimeError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
+            raise SettingError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
         if module.startswith("triton."):
             module = f"naiad.{module.removeprefix('triton.')}"
-        found = getattr(importlib.import_module(module), name)
-        if all(base.__name__ != self.base for base in found.mro()):
-            raise RuntimeError(f"Unable to use '{text}' from {self.key}: not of type '{self.base}'")
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise SettingError(f"Unable to read {self.key}: there is no '{text}' ({error})") from error
+        if not isinstance(found, type) or all(base.__name__ != self.base for base in found.mro()):
+            raise SettingError(f"Unable to use '{text}' from {self.key}: not of type '{self.base}'")
         return found
 
 
@@ -260,8 +305,11 @@ class env_nvidia_tool(env_base[NvidiaTool]):
         found = shutil.which(self.binary)
         for candidate in [path, *(f"{folder}/{self.binary}" for folder in _wheel_folders()), found]:
             if candidate and (tool := NvidiaTool.from_path(candidate)):
+                if path and candidate != path:  # Triton takes another one, too
+                    said = f"{self.key}={path} is no {self.binary} that says its release; {candidate} is taken"
+                    warn_once(said)
                 return tool
-        raise RuntimeError(f"Cannot find {self.binary}: set {self.key}, or pip install nvidia-cuda-nvcc")
+        raise SettingError(f"Cannot find {self.binary}: set {self.key}, or pip install nvidia-cuda-nvcc")
 
 
 def _propagates() -> bool:
@@ -282,8 +330,20 @@ class base_knobs:
     """A group of variables."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        group = type(self).__name__.removesuffix("_knobs")
+        if not any(name in vars(kind) for kind in type(self).__mro__):
+            warn_once(f"knobs.{group} has no {name}: setting it changes nothing; it has {', '.join(self._names())}")
+        elif name.endswith(HOOKS) and not (value is None or callable(value)):
+            raise TypeError(f"knobs.{group}.{name} is a function or None, not {value!r}")
         super().__setattr__(name, value)
         changed()
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        """What can be set."""
+        return [
+            name for name, value in vars(cls).items() if not name.startswith("_") and not isinstance(value, property)
+        ]
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
@@ -322,45 +382,3 @@ class base_knobs:
             for key, value in before.items():
                 _write(key, value)
             changed()
-
-
-class HookChain:
-    """Functions called one after the other with the same arguments; false while it is empty."""
-
-    def __init__(self, reversed: bool = False) -> None:
-        self.calls: list[Callable[..., Any]] = []
-        self.reversed = reversed
-
-    def add(self, function: Callable[..., Any]) -> None:
-        if function not in self.calls:
-            self.calls.append(function)
-            changed()
-
-    def remove(self, function: Callable[..., Any]) -> None:
-        if function in self.calls:
-            self.calls.remove(function)
-            changed()
-
-    def __bool__(self) -> bool:
-        return bool(self.calls)
-
-    def __call__(self, *args: Any, **keywords: Any) -> None:
-        for call in self.calls[::-1] if self.reversed else list(self.calls):
-            call(*args, **keywords)
-
-
-@dataclass(frozen=True)
-class CompileTimes:
-    """How long a compilation took, in microseconds: making the IR, each stage in order, writing the cache."""
-
-    ir_initialization: int
-    lowering_stages: list[tuple[str, int]]
-    store_results: int
-
-    @property
-    def total_lowering(self) -> int:
-        return sum(time for _, time in self.lowering_stages)
-
-    @property
-    def total(self) -> int:
-        return self.ir_initialization + self.total_lowering + self.store_results

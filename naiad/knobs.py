@@ -10,9 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from naiad.environment import (
-    CompileTimes,
     Env,
-    HookChain,
     NvidiaTool,
     base_knobs,
     changed,
@@ -27,8 +25,10 @@ from naiad.environment import (
     env_opt_str,
     env_size,
     env_str,
+    env_words,
     getenv,
 )
+from naiad.hooks import CompileTimes, HookChain
 from naiad.ignored import NO_AMD, NO_HEADERS, NO_MIR, NO_PROFILER, NO_SANITIZER, ignored_knobs
 
 __all__ = ["CompileTimes", "Env", "HookChain", "NvidiaTool", "base_knobs", "env_base", "env_opt_bool", "getenv"]
@@ -206,11 +206,11 @@ class passes_knobs(base_knobs):
 class naiad_knobs(base_knobs):
     """What only naiad has."""
 
-    num_threads = env_int("NAIAD_NUM_THREADS", 0, "threads that a launch on the CPU uses; 0: all cores")
+    num_threads = env_int("NAIAD_NUM_THREADS", 0, "threads that a launch on the CPU uses; 0: all cores", least=0)
     default_backend = env_opt_str("TRITON_DEFAULT_BACKEND", None, "backend that is active: cpu, nvidia, ...")
     cpu_backend = env_bool("TRITON_CPU_BACKEND", False, "triton-cpu's way to say TRITON_DEFAULT_BACKEND=cpu")
     native_launch = env_bool("NAIAD_NATIVE_LAUNCH", True, "launch through compiled launchers; 0: through Python only")
-    debug = env_str("NAIAD_DEBUG", "", "words, with commas: recompile (say what caused a compilation)")
+    debug = env_words("NAIAD_DEBUG", ("recompile",), "words, with commas: recompile (say what caused a compilation)")
     cache_size = env_size(
         "NAIAD_CACHE_SIZE",
         10 * 10**9,
@@ -219,7 +219,10 @@ class naiad_knobs(base_knobs):
     remote_timeout = env_float("NAIAD_REMOTE_TIMEOUT", 1.0, "seconds that the remote cache has for an answer")
     as_triton = env_bool("NAIAD_AS_TRITON", False, "children of `naiad run` get the drop-in; set to 0 to keep it away")
     tune_jobs = env_int(
-        "NAIAD_TUNE_JOBS", 0, "processes that compile what is tuned; 1: this one; 0: others where that is worth it"
+        "NAIAD_TUNE_JOBS",
+        0,
+        "processes that compile what is tuned; 1: this one; 0: others where that is worth it",
+        least=0,
     )
     tune_restore = env_bool("NAIAD_TUNE_RESTORE", True, "tuning puts back the arrays that a kernel writes")
     triton_version = env_str("NAIAD_TRITON_VERSION", "3.6.0", "triton.__version__ under the drop-in")

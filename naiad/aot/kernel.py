@@ -101,9 +101,9 @@ def compile(
     target = target if isinstance(target, GPUTarget) else parse_target(target)
     if target.backend not in WRITERS:
         raise AotError(f"there are no launchers in C for {target.backend}", expected=" or ".join(WRITERS))
-    backend = find(target)
     options["debug"] = options.get("debug") or kernel.debug or knobs.runtime.debug
-    parsed = backend.parse_options({"num_warps": num_warps, "num_stages": num_stages, **options})
+    backend = find(target)
+    parsed = _parsed(backend, {"num_warps": num_warps, "num_stages": num_stages, **options})
     said = f"warps{num_warps}xstages{num_stages}"
     if (ctas := options.get("num_ctas") or 1) != 1:
         said += f"xctas{ctas}"
@@ -120,6 +120,15 @@ def compile(
                       parse_grid(grid, checked.entries, items))  # fmt: skip
     compiled = compile_source(source, target=target, options=vars(parsed))
     return WRITERS[target.backend](program, compiled, backend, tag)
+
+
+def _parsed(backend: Any, options: dict[str, Any]) -> Any:
+    """The options of a launch; AotError where one has a value that it cannot have, or there is no such chip."""
+    try:
+        _ = getattr(backend, "gpu", None)  # it is looked up: there may be none of this number
+        return backend.parse_options(options)
+    except (AssertionError, ValueError, TypeError) as error:
+        raise AotError(str(error)) from error
 
 
 def title_of(kernel: JITFunction, signature: Signature, backend: Any) -> str:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from naiad import knobs
-from naiad.backends import BaseBackend, GPUTarget, find
+from naiad.backends import BaseBackend, GPUTarget, backends, find
 from naiad.backends.driver import driver
 from naiad.compiler.asm import AsmDict, Lazy, text_of_module
 from naiad.compiler.deep import deeply
@@ -47,8 +47,8 @@ def compile(
     if not isinstance(target, GPUTarget):
         raise TypeError(f"target must be a GPUTarget, not {target!r}")
     backend = find(target)
-    if (arch := knobs.runtime.override_arch) and (named := backend.arch_named(arch)) is not None:
-        backend = find(replace(target, arch=named))
+    if arch := knobs.runtime.override_arch:
+        backend = _overridden(backend, arch)
     if isinstance(src, str | os.PathLike):
         src = IRSource(str(src))
     parsed = backend.parse_options({**(options or {}), **src.parse_options()})
@@ -183,10 +183,13 @@ class _Compilation:
         if not knobs.compilation.dump_ir:
             return
         folder = os.path.join(knobs.cache.dump_dir, base32(self.src.hash()))
-        os.makedirs(folder, exist_ok=True)
         text = text_of_module(module)
-        with open(os.path.join(folder, f"{self.src.name[:150]}.{name}"), "wb") as file:
-            file.write(text if isinstance(text, bytes) else text.encode())
+        try:
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, f"{self.src.name[:150]}.{name}"), "wb") as file:
+                file.write(text if isinstance(text, bytes) else text.encode())
+        except OSError as error:
+            raise RuntimeError(f"TRITON_KERNEL_DUMP=1, and TRITON_DUMP_DIR cannot be written: {error}") from error
 
     def _is_kept(self, name: str, stage: Any) -> bool:
         """Kept on disk: the code, and what is text already. IR is made from the source again when it is asked for."""
@@ -214,6 +217,15 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _overridden(backend: BaseBackend, arch: str) -> BaseBackend:
+    """The backend for the architecture that TRITON_OVERRIDE_ARCH names, where it is one of the same backend's."""
+    if (named := backend.arch_named(arch)) is not None:
+        return find(replace(backend.target, arch=named))
+    if all(other.compiler.arch_named(arch) is None for other in backends.values()):
+        raise RuntimeError(f"TRITON_OVERRIDE_ARCH={arch}: no backend of {', '.join(backends)} has this architecture")
+    return backend
 
 
 class _Times:

@@ -68,9 +68,11 @@ def _precision(wanted: str | None, allow_tf32: bool | None) -> str:
     allowed = builder().options.allowed_dot_input_precisions
     if wanted is None and allow_tf32 is not None:
         wanted = "tf32" if allow_tf32 and "tf32" in allowed else "ieee"
-    wanted = wanted or knobs.language.fp32_default or builder().options.default_dot_input_precision
+    default = "" if wanted else knobs.language.fp32_default
+    wanted = wanted or default or builder().options.default_dot_input_precision
     if str(wanted).lower() not in allowed:
-        raise AssertionError(f"input_precision must be one of {allowed}. Got {wanted}")
+        of = " (TRITON_F32_DEFAULT)" if default else ""
+        raise AssertionError(f"input_precision must be one of {allowed}. Got {wanted}{of}")
     return str(wanted).lower()
 
 

@@ -26,7 +26,7 @@ def watched(pipeline: str, module: ModuleOp) -> Watch | None:
     def around(p: ModulePass) -> Iterator[None]:
         text = _text(module) if dumps or reproducer else ""
         if dumps:
-            _print(f"// IR before {p.name} of {pipeline}\n{text}\n", settings.dump_path)
+            _print(f"// -----// IR Dump Before {p.name} of {pipeline} //----- //\n{text}\n", settings.dump_path)
         start = time.perf_counter()
         try:
             yield

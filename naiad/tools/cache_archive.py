@@ -44,6 +44,9 @@ def export_entries(args: argparse.Namespace) -> int:
     if missing := sorted(set(args.names) - {kept.name for kept in chosen}):
         print(f"no kernel called {', '.join(missing)} is in {knobs.cache.dir}")
         return 1
+    if not chosen:
+        print(f"no kernel is in {knobs.cache.dir}")
+        return 1
     from naiad import __version__
 
     manifest = {"naiad": __version__, "entries": len(chosen), "names": sorted({kept.name for kept in chosen})}

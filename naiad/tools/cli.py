@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from naiad.environment import SettingError
 from naiad.tools import cache, env, link
 from naiad.tools import compile as ahead_of_time
 
@@ -35,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads it has seen enough, as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except (OSError, SettingError) as error:  # a file that cannot be read or written, a variable that means nothing
+        print(f"naiad {args.command}: {error}", file=sys.stderr)
         return 1
     return status
 

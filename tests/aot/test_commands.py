@@ -97,6 +97,19 @@ def test_from_the_shell(folder: Path) -> None:
     check(folder / "all.so", "twice_default")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-w", "3"], "num_warps must be a power of 2, got 3"),
+        (["--num-stages", "-1"], "num_stages must not be negative, got -1"),
+        (["-t", "cuda:7"], "compute capability 0.7 is not supported: 8.0 is the lowest"),
+    ],
+)
+def test_options_that_cannot_be(here: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str) -> None:
+    assert cli.main(["compile", *compile_arguments(":16", *more)]) == 1
+    assert capsys.readouterr().err == f"naiad compile: {said}\n"
+
+
 def test_the_names_of_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compiler()
     arguments = compile_arguments(":16", "--shared", "-on", "both", "--cpu", "generic", "-w", "2")

@@ -168,6 +168,17 @@ def test_prune_by_age_and_size(run, cache_folder):
             run("prune", *wrong)
 
 
+def test_what_cannot_be_done_is_said_in_a_line(capsys, cache_folder, tmp_path, monkeypatch):
+    assert cli.main(["cache", "export", str(tmp_path / "all.tgz")]) == 1
+    assert capsys.readouterr().out == f"no kernel is in {cache_folder}\n" and not (tmp_path / "all.tgz").exists()
+    compiled(write_scalar, np.zeros(1, "f4"), 3)
+    assert cli.main(["cache", "export", str(tmp_path / "absent" / "all.tgz")]) == 1
+    assert "naiad cache: [Errno 2] No such file" in capsys.readouterr().err
+    monkeypatch.setenv("NAIAD_CACHE_SIZE", "10 apples")
+    assert cli.main(["cache", "prune"]) == 1
+    assert "naiad cache: Unable to use NAIAD_CACHE_SIZE: '10 apples' is no size" in capsys.readouterr().err
+
+
 def test_export_and_import(run, cache_folder, tmp_path, hits):
     i4 = np.zeros(8, "i4")
     compiled(caller, i4, 7)

@@ -189,3 +189,59 @@ def test_the_table_has_the_variables_of_the_peer():
     for name, group in found.items():
         for field, knob in group.knob_descriptors.items():
             assert ours[name].knob_descriptors[field].key == knob.key, f"{name}.{field}"
+
+
+@pytest.mark.parametrize("text", ["no_such_module:Class", "os:path", "os:no_such_class", ":Class", "word"])
+def test_a_class_that_is_not_there_names_its_variable(monkeypatch, text):
+    monkeypatch.setenv("TRITON_CACHE_MANAGER", text)
+    with pytest.raises(environment.SettingError, match="TRITON_CACHE_MANAGER"):
+        _ = knobs.cache.manager_class
+
+
+def test_a_number_below_the_least(monkeypatch):
+    monkeypatch.setenv("NAIAD_NUM_THREADS", "-3")
+    with pytest.raises(RuntimeError, match="Unable to use NAIAD_NUM_THREADS=-3: expected an int from 0 on"):
+        _ = knobs.naiad.num_threads
+
+
+def test_words_without_a_meaning_are_told(monkeypatch):
+    monkeypatch.setattr(environment, "_said", set())
+    monkeypatch.setenv("NAIAD_DEBUG", "recompile,recompil")
+    with pytest.warns(RuntimeWarning, match="NAIAD_DEBUG has a word 'recompil' without a meaning: expected recompile"):
+        assert knobs.naiad.debug == "recompile,recompil"
+
+
+def test_a_knob_that_there_is_not_is_told(monkeypatch):
+    monkeypatch.setattr(environment, "_said", set())
+    with knobs.autotuning.scope(), pytest.warns(RuntimeWarning, match=r"knobs.autotuning has no prnt: .* cache, print"):
+        knobs.autotuning.prnt = True
+
+
+def test_hooks_are_functions():
+    with pytest.raises(TypeError, match="a hook is a function, and 5 is none"):
+        knobs.runtime.launch_enter_hook.add(5)
+    for group, name in ((knobs.runtime, "launch_exit_hook"), (knobs.autotuning, "listener")):
+        with pytest.raises(TypeError, match=f"{name} is a function or None, not 'text'"):
+            setattr(group, name, "text")
+
+
+def test_an_architecture_that_no_backend_has(monkeypatch):
+    import numpy as np
+
+    from tests.runtime.kernels import write_scalar
+
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm_wrong")
+    with pytest.raises(RuntimeError, match=r"TRITON_OVERRIDE_ARCH=sm_wrong: no backend of .* has this architecture"):
+        write_scalar.warmup(np.float64, 3, grid=(1,))
+
+
+def test_a_dump_folder_that_cannot_be_written(monkeypatch):
+    import numpy as np
+
+    from tests.runtime.kernels import write_scalar
+
+    monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    monkeypatch.setenv("TRITON_DUMP_DIR", "/dev/null/dump")
+    with pytest.raises(RuntimeError, match="TRITON_DUMP_DIR cannot be written"):
+        write_scalar.warmup(np.int16, 3, grid=(1,))

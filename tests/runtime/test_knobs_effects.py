@@ -45,13 +45,16 @@ def test_passes_are_printed(capfd, tmp_path):
     knobs.passes.dump = "1"
     launch()
     text = capfd.readouterr().err
-    assert "// IR before cse of ttir" in text and "tt.func public @add" in text
+    assert "IR Dump Before cse of ttir" in text and "tt.func public @add" in text
     knobs.passes.dump, knobs.compilation.always_compile = "another", True
     launch()
-    assert "IR before" not in capfd.readouterr().err
+    assert "IR Dump Before" not in capfd.readouterr().err
     knobs.passes.dump, knobs.passes.dump_path = "add", str(tmp_path / "dump.mlir")
     launch()
-    assert "IR before" not in capfd.readouterr().err and "// IR before" in (tmp_path / "dump.mlir").read_text()
+    assert (
+        "IR Dump Before" not in capfd.readouterr().err
+        and "// -----// IR Dump Before" in (tmp_path / "dump.mlir").read_text()
+    )
 
 
 def test_passes_are_timed(capfd):
