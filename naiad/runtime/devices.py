@@ -17,23 +17,9 @@ from naiad.runtime.async_mode import active_mode
 from naiad.runtime.binder import UNUSABLE, Bound, explain_mismatch, make_binder
 from naiad.runtime.dependencies import changed_global
 from naiad.runtime.grid import normalize_grid
+from naiad.runtime.keywords import LAUNCH_OPTIONS, check_keywords
 from naiad.runtime.places import arrays_in, is_of_host, places_of
 from naiad.runtime.specialize import extra_of
-
-# Keywords of a launch that only GPUs give a meaning: every backend takes them.
-LAUNCH_OPTIONS = frozenset(
-    ("debug", "num_warps", "num_ctas", "num_stages", "maxnreg", "launch_cooperative_grid", "launch_pdl", "extern_libs",
-     "enable_fp_fusion", "enable_reflect_ftz", "ir_override", "sanitize_overflow", "waves_per_eu",
-     "matrix_instr_nonkdim", "kpack", "schedule_hint", "num_buffers_warp_spec", "num_consumer_groups",
-     "instrumentation_mode", "arch")
-)  # fmt: skip
-
-
-class UnrecognisedKeyword(KeyError, TypeError):
-    """A keyword that is neither a parameter of the kernel nor an option of the launch."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class KernelCache(dict[str, Any]):
@@ -100,12 +86,7 @@ class Device:
     ) -> Any:
         """Compiles for what `seen` says of the arguments."""
         parsed = self.backend.parse_options(options)
-        for name in options:
-            if name not in LAUNCH_OPTIONS and not hasattr(parsed, name):
-                raise UnrecognisedKeyword(
-                    f"Keyword argument {name} was specified but unrecognised: it is neither a parameter of "
-                    f"{self.function.__name__}({', '.join(self.function.arg_names)}) nor an option of the launch"
-                )
+        check_keywords(self.function, options, parsed)
         if "recompile" in knobs.naiad.debug:
             from naiad.runtime.recompile import explain
 

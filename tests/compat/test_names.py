@@ -11,7 +11,7 @@ import pytest
 
 import naiad
 import naiad.language as tl
-from naiad.runtime.devices import LAUNCH_OPTIONS
+from naiad.runtime.keywords import LAUNCH_OPTIONS
 from tests.compat.dropin import installed
 
 HERE = Path(__file__).parent

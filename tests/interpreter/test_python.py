@@ -9,6 +9,7 @@ import pytest
 
 import naiad.language as tl
 from naiad.errors import InterpreterError
+from naiad.runtime.keywords import LAUNCH_OPTIONS
 
 from .interpreted import jit, poisoned
 
@@ -231,8 +232,18 @@ def test_grids():
     grids[lambda meta: (meta["x_size"],)](out, 3)
     assert out.tolist() == [314] * 3
     grids[5](poisoned(5, "int32"), 0)
-    with pytest.raises(ValueError, match="one to three dimensions"):
+    with pytest.raises(ValueError, match="1 to 3 dimensions"):
         grids[(1, 1, 1, 1)](out, 3)
+    with pytest.raises(TypeError, match="cdiv"):
+        grids[(2.0,)](out, 3)
+
+
+def test_options_are_those_of_compiled_launches():
+    out = poisoned(5, "int32")
+    grids[5](out, 0, **dict.fromkeys(LAUNCH_OPTIONS - {"num_warps", "num_ctas", "num_stages"}), num_warps=8)
+    assert out.tolist() == [511] * 5
+    with pytest.raises(AssertionError, match="num_warps must be a power of 2"):
+        grids[5](out, 0, num_warps=3)
 
 
 @jit

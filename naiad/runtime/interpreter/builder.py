@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from naiad.backends.base import Options
 from naiad.errors import InterpreterError
 from naiad.language.builder import Body
 from naiad.language.types import dtype
@@ -49,24 +50,14 @@ REGION_RULES: dict[str, Rule] = reduce.RULES
 
 
 @dataclass(frozen=True)
-class Options:
+class InterpreterOptions(Options):
     """What the language asks of a backend's options."""
 
-    debug: bool = False
-    sanitize_overflow: bool = False
-    allow_tf32: bool = True
     default_dot_input_precision: str = "ieee"
     allowed_dot_input_precisions: tuple[str, ...] = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
     supported_fp8_dtypes: tuple[str, ...] = ("fp8e4nv", "fp8e4b15", "fp8e4b8", "fp8e5", "fp8e5b16")
-    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
-    max_num_imprecise_acc_default: int = 0
-    enable_fp_fusion: bool = False
-    num_warps: int = 4
-    num_stages: int = 2
-    num_ctas: int = 1
-    arch: str = "interpreter"
+    arch: str | None = "interpreter"
     backend_name: str = "interpreter"
-    extern_libs: Any = None
 
 
 class NumpyBuilder:

@@ -10,11 +10,13 @@ from naiad.errors import InterpreterError
 from naiad.language.builder import building
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.function import Function
+from naiad.runtime.grid import normalize_grid
 from naiad.runtime.interpreter import place
 from naiad.runtime.interpreter.arguments import Arguments
-from naiad.runtime.interpreter.builder import NumpyBuilder, Options
+from naiad.runtime.interpreter.builder import InterpreterOptions, NumpyBuilder
 from naiad.runtime.interpreter.errors import DeviceAssertionError
 from naiad.runtime.interpreter.rewrite import interpreted
+from naiad.runtime.keywords import check_keywords
 
 Sizes = tuple[int, int, int]
 
@@ -38,7 +40,7 @@ def launch(
     """
     bound = _bind(fn, args, kwargs)
     options = _options(fn, kwargs)
-    sizes = _sizes(grid(_meta(bound)) if callable(grid) else grid)
+    sizes = normalize_grid(grid(_meta(bound)) if callable(grid) else grid)
     with Arguments() as arguments:
         values = {name: arguments.value(fn.params[i], bound[name]) for i, name in enumerate(fn.arg_names)}
         builder = NumpyBuilder(sizes, options, arguments.buffers, call)
@@ -98,33 +100,12 @@ def _bind(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[
     return dict(bound.arguments)
 
 
-LAUNCH_OPTIONS = frozenset((
-    "num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "grid", "warmup", "extern_libs", "launch_pdl",
-    "launch_cooperative_grid", "enable_fp_fusion", "allowed_dot_input_precisions", "default_dot_input_precision",
-    "sanitize_overflow", "arch", "ir_override", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "instrumentation_mode",
-))  # fmt: skip
-
-
-def _options(fn: Function, kwargs: Mapping[str, Any]) -> Options:
+def _options(fn: Function, kwargs: Mapping[str, Any]) -> InterpreterOptions:
     """The options of the launch that the language asks for; the others choose among compiled kernels only."""
-    unknown = [name for name in kwargs if name not in fn.arg_names and name not in LAUNCH_OPTIONS]
-    if unknown:
-        raise KeyError(f"Keyword argument {unknown[0]} was specified but unrecognised")
-    chosen = {
-        name: value for name, value in kwargs.items() if name in Options.__dataclass_fields__ and value is not None
-    }
-    chosen = {name: value for name, value in chosen.items() if name not in fn.arg_names}
-    return Options(**chosen)
+    given = {name: value for name, value in kwargs.items() if name not in {*fn.arg_names, "grid", "warmup"}}
+    check_keywords(fn, given, InterpreterOptions)
+    return InterpreterOptions(**InterpreterOptions.known(given))
 
 
 def _meta(bound: Mapping[str, Any]) -> dict[str, Any]:
     return {name: unwrap(value) for name, value in bound.items()}
-
-
-def _sizes(grid: Any) -> tuple[int, int, int]:
-    """The grid with all three dimensions."""
-    sizes = tuple(grid) if isinstance(grid, Sequence) else (grid,)
-    if not 1 <= len(sizes) <= 3:
-        raise ValueError(f"the grid has one to three dimensions, got {grid!r}")
-    x, y, z = (*(int(size) for size in sizes), 1, 1)[:3]
-    return x, y, z
