@@ -252,9 +252,9 @@ class DotOp(NaiadOp):
     """acc[m][n] += a[m][k] . b[k][n] by the target's register microkernel.
 
     a: row-major, unit stride along k, `lda` elements from row to row. b: where `packed` in the panels that
-    `backends/cpu/microkernel.py` describes, else row-major with `ldb`. acc: the arena, row-major [m][n], the pitch
-    is n. Element types from the pointers: f32, f64, bf16, f16, i8 (acc f32, f64, i32). `zero`: acc is written, not
-    read. `unsigned_a`, `unsigned_b`: i8 operands are u8.
+    `backends/cpu/microkernel.py` describes, else row-major with `ldb`. acc: the arena, rows of n elements, `ldc`, if it
+    is not n, from row to row. Element types from the pointers: f32, f64, bf16, f16, i8 (acc f32, f64, i32). `zero`: acc
+    is written, not read. `unsigned_a`, `unsigned_b`: i8 operands are u8.
     """
 
     name = "ttc.dot"
@@ -266,6 +266,7 @@ class DotOp(NaiadOp):
     m = prop_def(IntegerAttr.constr(type=i64))
     n = prop_def(IntegerAttr.constr(type=i64))
     k = prop_def(IntegerAttr.constr(type=i64))
+    ldc = opt_prop_def(IntegerAttr.constr(type=i64))
     packed = opt_prop_def(UnitAttr)
     zero = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())

@@ -20,7 +20,7 @@ rules = Rules()
 
 @dataclass(frozen=True)
 class Dot:
-    """A product to write: its plan, sizes, element kinds, and the flags of ttc.dot."""
+    """A product to write: its plan, sizes, element kinds, the distance of the sum's rows, and the flags of ttc.dot."""
 
     plan: DotPlan
     m: int
@@ -30,6 +30,7 @@ class Dot:
     b: Kind
     acc: Kind
     packed: bool
+    pitch: int
     zero: bool
     unsigned_a: bool
     unsigned_b: bool
@@ -39,7 +40,8 @@ class Dot:
         flags = "".join(letter for letter, on in (("p", self.packed), ("z", self.zero), ("u", self.unsigned_a),
                                                   ("v", self.unsigned_b)) if on)  # fmt: skip
         types = f"{self.a.element}_{self.b.element}_{self.acc.element}"
-        return f"naiad_dot_{types}_{self.m}x{self.n}x{self.k}_{flags or 'o'}"
+        apart = "" if self.pitch == self.n else f"_{self.pitch}"
+        return f"naiad_dot_{types}_{self.m}x{self.n}x{self.k}{apart}_{flags or 'o'}"
 
     @property
     def sum(self) -> Kind:
@@ -57,7 +59,8 @@ def dot_of(op: Operation, e: CpuEmitter) -> Dot:
             raise ValueError(f"ttc.dot of {a} and {b}: the plan wants {plan.a_type} and {plan.b_type}")
         plan = DotPlan("fma", plan.mr if plan.method == "fma" else min(m, 4), n, 1, a, b)
     flags = [name in op.properties for name in ("zero", "unsigned_a", "unsigned_b")]
-    return Dot(plan, m, n, k, kind_of_type(a), kind_of_type(b), kind_of_type(acc), packed, *flags)
+    pitch = count(op, "ldc") if "ldc" in op.properties else n
+    return Dot(plan, m, n, k, kind_of_type(a), kind_of_type(b), kind_of_type(acc), packed, pitch, *flags)
 
 
 @rules.lower("ttc.dot")
@@ -260,7 +263,7 @@ def panels(kernel: Fma) -> None:
 
         def rows(r: str, _: list[str]) -> None:
             a = f.gep("%a", f.op(f"mul i64 {r}, {block}"))
-            c = f.gep(place, f.op(f"mul i64 {r}, {kernel.rows * d.n * d.acc.bytes}"))
+            c = f.gep(place, f.op(f"mul i64 {r}, {kernel.rows * d.pitch * d.acc.bytes}"))
             register_block(kernel, a, pitch_a, address, pitch, c, context)
 
         f.loop("0", str(d.m // kernel.rows), "1", [], rows)
@@ -272,7 +275,7 @@ def register_block(kernel: Fma, a: str, pitch_a: str, b: str, pitch_b: str, c: s
     """The block at `c` in registers, over all of k."""
     f, d = kernel.f, kernel.d
     rows = [a] + [f.gep(a, f.op(f"mul i64 {pitch_a}, {i}")) for i in range(1, kernel.rows)]
-    places = [[f.gep(c, str((i * d.n + r * kernel.lanes) * d.acc.bytes)) for r in range(kernel.registers)]
+    places = [[f.gep(c, str((i * d.pitch + r * kernel.lanes) * d.acc.bytes)) for r in range(kernel.registers)]
               for i in range(kernel.rows)]  # fmt: skip
     memory, align = d.acc.wide(kernel.lanes), min(64, kernel.lanes * d.acc.bytes)
     first = "zeroinitializer"

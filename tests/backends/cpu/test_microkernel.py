@@ -22,6 +22,8 @@ SHAPES = [
     (32, 8, 64),
     (64, 64, 32),
     (16, 32, 128),
+    (64, 128, 256),
+    (32, 256, 64),
 ]
 SOURCES = {"f32": "f32", "f64": "f64", "bf16": "f32", "f16": "f32", "i8": "i32"}
 
@@ -40,9 +42,10 @@ def aligned(array):
     return view
 
 
-def dot_program(a, b, c, m, n, k, **flags):
+def dot_program(a, b, c, m, n, k, ldc=None, **flags):
     p = Program(f"*{a}", f"*{b}", f"*{c}", "i64", "i64")
     on = {name: UnitAttr() for name, given in flags.items() if given}
+    on |= {} if ldc is None else {"ldc": int_attr(ldc, 64)}
     p.op("ttc.dot", *p.args, m=int_attr(m, 64), n=int_attr(n, 64), k=int_attr(k, 64), **on)
     return p
 
@@ -69,6 +72,22 @@ def test_packed_products(cpu, source):
             got = aligned(c)
             compiled(dot_program(a_type, b_type, acc, m, n, k, packed=True, zero=zero), cpu)(left, right, got, k + 3, n)
             assert np.array_equal(got, a[:, :k] @ b + (0 if zero else c)), (m, n, k, plan)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_rows_of_the_sum_lie_apart(source):
+    rng = np.random.default_rng(4)
+    acc, target = SOURCES[source], target_of("host")
+    m, n, k, gap = 64, 128, 128, 16
+    plan = dot_plan(target, m, n, k, type_of(source), type_of(source), type_of(acc))
+    a_type, b_type = (t.name if t.name != "integer_type" else f"i{t.width.data}" for t in (plan.a_type, plan.b_type))
+    a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (k, n))
+    c = aligned(rng.integers(-50, 50, (m, n + gap)).astype(DTYPES[acc]))
+    want = c.copy()
+    want[:, :n] += (a @ b).astype(want.dtype)
+    left, right = aligned(a.astype(DTYPES[a_type])), aligned(pack(b.astype(DTYPES[b_type]), plan))
+    compiled(dot_program(a_type, b_type, acc, m, n, k, ldc=n + gap, packed=True), "host")(left, right, c, k, n)
+    assert np.array_equal(c, want)
 
 
 @pytest.mark.parametrize("cpu", RUNNABLE)

@@ -1,12 +1,12 @@
 """Loops and branches. A tile that a loop carries has one buffer: written before it, updated at the end of each turn."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from naiad.backends.cpu.tiles.block import lower_block
+from naiad.backends.cpu.tiles.dot import sum_gap
 from naiad.backends.cpu.tiles.nest import plan_nest
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile
 from naiad.backends.cpu.tiles.store import store_tiles
@@ -108,11 +108,20 @@ def carry(tiles: Tiles, op: Operation, inits: Sequence[SSAValue]) -> list[Buffer
         if not is_tile(init):
             continue
         buffer = tiles.in_place.get(result) if result is not None else None
+        if buffer is None and result is not None and (gap := sum_gap(tiles, yielded_for(op, result))):
+            buffer = tiles.rows_apart(result, gap)
         buffer = buffer or tiles.buffer_for(init if result is None else result, inner.get(shape(init.type), -1))
         if tiles.buffers.get(init) is not buffer:
             store_tiles(tiles, [init], [buffer])
         buffers.append(buffer)
     return buffers
+
+
+def yielded_for(loop: Operation, result: SSAValue) -> SSAValue:
+    """What the loop's body gives for a result."""
+    last = loop.regions[0].block.last_op
+    assert last is not None
+    return last.operands[loop.results.index(result)]
 
 
 def innermost(tiles: Tiles, op: Operation) -> dict[tuple[int, ...], int]:
@@ -199,7 +208,7 @@ def assign(
             target = targets[argument]
             others = [v for a, v in group if not _is_chain(v, argument)]
             if others or any(_reads(tiles, v, argument) for v in later):
-                aside = replace(tiles.new_buffer(target.sizes, target.type), strides=target.strides)
+                aside = tiles.aside(target)
                 written.append((argument, aside, target))
                 target = aside
             places.append(target)

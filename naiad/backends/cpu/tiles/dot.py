@@ -16,7 +16,11 @@ from naiad.backends.cpu.tiles.pack import for_each, panels
 from naiad.backends.cpu.tiles.store import store_tiles
 from naiad.backends.cpu.tiles.tiles import Buffer, Tiles
 from naiad.ir import ttc
-from naiad.ir.base import element, int_attr, shape
+from naiad.ir.base import bits, element, int_attr, shape
+
+GAP = 64
+"""Bytes after each row of a sum whose rows are a multiple of CONFLICT bytes apart."""
+CONFLICT = 1024
 
 
 def lower_dot(tiles: Tiles, op: Operation) -> None:
@@ -33,7 +37,7 @@ def lower_dot(tiles: Tiles, op: Operation) -> None:
 
     def product(at: Sequence[SSAValue], right: Matrix, packed: bool) -> None:
         place = tiles.w.move(out.ptr, batch_offset(tiles, at, batch, m * n))
-        multiply(tiles, op, (m, n, k), (lefts(at), right, place), packed)
+        multiply(tiles, op, {"m": m, "n": n, "k": k, "ldc": out.pitch or n}, (lefts(at), right, place), packed)
 
     def packed() -> None:
         rights = panels(tiles, b, plan)
@@ -53,12 +57,12 @@ def lower_dot(tiles: Tiles, op: Operation) -> None:
 
 
 def multiply(
-    tiles: Tiles, op: Operation, sizes: tuple[int, int, int], places: tuple[Matrix, Matrix, SSAValue], packed: bool
+    tiles: Tiles, op: Operation, sizes: dict[str, int], places: tuple[Matrix, Matrix, SSAValue], packed: bool
 ) -> None:
     """The microkernel on matrices in memory."""
     left, right, out = places
     flags = {name: UnitAttr() for name, on in (("packed", packed), ("zero", is_zero(op.operands[2]))) if on}
-    extents = {name: int_attr(size, 64) for name, size in zip("mnk", sizes, strict=True)}
+    extents = {name: int_attr(size, 64) for name, size in sizes.items()}
     tiles.w.effect(
         ttc.DotOp(left.ptr, right.ptr, out, left.pitch, right.pitch, location=op.location, **extents, **flags)
     )
@@ -86,7 +90,21 @@ def accumulator(tiles: Tiles, op: Operation) -> Buffer:
         return tiles.in_place[result]
     held = tiles.buffers.get(c)
     is_made_here = isinstance(c.owner, Operation) and c.owner.parent is op.parent
-    fits = held is not None and held.is_row_major and held.type == element(result.type)
+    fits = held is not None and held.pitch is not None and held.type == element(result.type)
     if held is not None and fits and is_made_here and c.has_one_use():
         return held
-    return tiles.buffer_for(result)
+    gap = sum_gap(tiles, result)
+    return tiles.rows_apart(result, gap) if gap else tiles.buffer_for(result)
+
+
+def sum_gap(tiles: Tiles, value: SSAValue) -> int:
+    """Elements to leave free after each row of a product: rows a multiple of CONFLICT apart are in a few sets of the
+    first cache, and a tile register reads 16 of them."""
+    op = value.owner
+    if not isinstance(op, Operation) or op.name != "tt.dot" or len(shape(value.type)) != 2:
+        return 0
+    (m, k), n = shape(op.operands[0].type), shape(value.type)[1]
+    kind = element(value.type)
+    plan = dot_plan(tiles.target, m, n, k, element(op.operands[0].type), element(op.operands[1].type), kind)
+    size = bits(kind) // 8
+    return GAP // size if plan.method == "amx" and n * size % CONFLICT == 0 else 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.dialects.builtin import IntegerType, i8
@@ -22,7 +22,8 @@ from naiad.lowering.mistakes import placed
 
 @dataclass(frozen=True)
 class Buffer:
-    """A tile in the arena. type: of an element; i1 is stored as a byte. strides: as `row_major` gives them."""
+    """A tile in the arena. type: of an element; i1 is stored as a byte. strides: as `row_major` gives them, or with a
+    gap after each row."""
 
     ptr: SSAValue
     sizes: tuple[int, ...]
@@ -33,6 +34,13 @@ class Buffer:
     def is_row_major(self) -> bool:
         """Not so where a loop goes over the tile along another dimension."""
         return self.strides == row_major(self.sizes)
+
+    @property
+    def pitch(self) -> int | None:
+        """The distance of rows, whose elements follow each other, in the last two dimensions; None if they do not."""
+        if self.is_row_major:
+            return self.sizes[-1]
+        return self.strides[0] if len(self.sizes) == 2 and self.strides[1] == 1 else None
 
 
 Rule = Callable[["Tiles", Operation, int, Index, int], Lanes]
@@ -108,6 +116,17 @@ class Tiles:
         """Memory for a tile whose elements are next to each other along `inner`."""
         stored = i8 if isinstance(type, IntegerType) and type.width.data == 1 else type
         return Buffer(self.w.alloc(prod(sizes), stored, hint), tuple(sizes), type, row_major(sizes, inner))
+
+    def rows_apart(self, value: SSAValue, gap: int) -> Buffer:
+        """Memory for a matrix with `gap` elements that are not used after each row."""
+        rows, columns = shape(value.type)
+        dense = self.new_buffer((rows, columns + gap), element(value.type), value.name_hint)
+        return replace(dense, sizes=(rows, columns))
+
+    def aside(self, buffer: Buffer) -> Buffer:
+        """Memory like that of `buffer`."""
+        last = sum((n - 1) * s for n, s in zip(buffer.sizes, buffer.strides, strict=True))
+        return replace(buffer, ptr=self.new_buffer((last + 1,), buffer.type).ptr)
 
     def buffer_for(self, value: SSAValue, inner: int = -1) -> Buffer:
         """Memory for a ttir value of tile type; its own buffer where a loop lets it be updated in place."""
