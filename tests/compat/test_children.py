@@ -112,6 +112,26 @@ def test_the_environment_after_uninstall(monkeypatch, tmp_path):
     assert "PYTHONPATH" not in os.environ
 
 
+def test_who_opens_the_door_is_gone(tmp_path):
+    """What other finders say does not matter, wherever they stand."""
+    code = """
+        import importlib.util, sys
+
+        class Other:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name.startswith("triton."):
+                    raise AssertionError(f"asked for {name} in the place of the drop-in")
+
+        import triton
+        sys.meta_path.insert(1, Other)
+        print([type(finder).__name__ for finder in sys.meta_path[:2]], importlib.util.find_spec("triton.language").name)
+        print([finder for finder in sys.meta_path if getattr(finder, "is_naiads_door", False)])
+    """
+    said = python(["-c", textwrap.dedent(code)], tmp_path, NAIAD_AS_TRITON="1", PYTHONPATH=f"{children.HERE}:{ROOT}")
+    assert said.splitlines() == ["['DropInFinder', 'type'] triton.language", "[]"]
+
+
 def test_a_sitecustomize_of_the_environment_still_runs(tmp_path):
     write(tmp_path, sitecustomize="mark = 7")
     code = """if True:

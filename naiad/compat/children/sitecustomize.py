@@ -34,9 +34,11 @@ class Door:
         if PathFinder.find_spec("naiad") is None:
             sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(HERE))))
         from naiad import compat
+        from naiad.compat.finder import DropInFinder
 
         compat.install()
-        return sys.meta_path[0]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        return next(finder for finder in sys.meta_path if isinstance(finder, DropInFinder))
 
 
 def run_the_next() -> None:
