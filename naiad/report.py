@@ -25,11 +25,22 @@ class Benchmark:
     y_log: bool = False
     styles: Sequence[tuple[str, str]] | None = None
 
+    def __post_init__(self) -> None:
+        for what in ("line_names", "styles"):
+            given = getattr(self, what)
+            if given is not None and len(given) < len(self.line_vals):
+                raise ValueError(
+                    f"Benchmark {self.plot_name}: expected one of {what} for each of the {len(self.line_vals)} "
+                    f"line_vals, found {len(given)}"
+                )
+
 
 class Mark:
     """A function with its benchmarks."""
 
     def __init__(self, fn: Callable[..., Any], benchmarks: Benchmark | Sequence[Benchmark]) -> None:
+        if not all(isinstance(bench, Benchmark) for bench in _all(benchmarks)):
+            raise TypeError(f"perf_report: expected a Benchmark or a list of them, found {benchmarks!r}")
         self.fn = fn
         self.benchmarks = benchmarks
 
@@ -106,7 +117,7 @@ class Measured:
 
 
 def _all(benchmarks: Benchmark | Sequence[Benchmark]) -> Sequence[Benchmark]:
-    return [benchmarks] if isinstance(benchmarks, Benchmark) else benchmarks
+    return benchmarks if isinstance(benchmarks, list | tuple) else [benchmarks]  # type: ignore[list-item]
 
 
 def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:

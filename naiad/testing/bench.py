@@ -31,10 +31,16 @@ def _quantile(ordered: list[float], q: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
 
 
-def check_request(quantiles: Sequence[float] | None, mode: str) -> None:
-    """Raises ValueError where the result is asked for in a way that there is not."""
+def check_request(fn: Any, quantiles: Any, mode: str) -> None:
+    """Raises TypeError or ValueError where there is nothing to call, or the result is asked for as it cannot be."""
+    if not callable(fn):
+        raise TypeError(
+            f"do_bench times calls of a function: expected one, as lambda: kernel[grid](x, n), found {fn!r}"
+        )
     if mode not in MODES:
         raise ValueError(f"return_mode is one of {', '.join(MODES)}, not {mode!r}")
+    if quantiles is not None and not hasattr(quantiles, "__iter__"):
+        raise TypeError(f"quantiles: expected a list such as [0.5, 0.2, 0.8], found {quantiles!r}")
     if any(not 0 <= q <= 1 for q in quantiles or ()):
         raise ValueError(f"Quantiles must be in the range [0, 1], and {quantiles} are not")
 
@@ -52,7 +58,7 @@ def do_bench(
     quantiles: which to give (a single one is given bare); else return_mode (min, max, mean, median, all) says what.
     grad_to_none: tensors whose grad is dropped before each call.
     """
-    check_request(quantiles, return_mode)
+    check_request(fn, quantiles, return_mode)
     measure = _times_on_cpu if driver.active.get_current_target().backend == "cpu" else _times_on_device
     return summary(measure(fn, warmup, rep, grad_to_none), quantiles, return_mode)
 
@@ -121,7 +127,7 @@ def do_bench_cudagraph(
     return_mode: str = "mean",
 ) -> Any:
     """Times `fn` in ms, replayed from a CUDA graph, so that the time of launching does not count."""
-    check_request(quantiles, return_mode)
+    check_request(fn, quantiles, return_mode)
     if driver.active.get_current_target().backend != "cuda":
         raise RuntimeError("do_bench_cudagraph needs a CUDA device; do_bench works everywhere")
     import torch

@@ -70,10 +70,10 @@ def check(
     grid: Any,
     reference: Callable[..., Any] | None = None,
     *,
-    outputs: Sequence[str] = (),
+    outputs: Sequence[str] | str = (),
     rtol: float | None = None,
     atol: float | None = None,
-    backends: Sequence[str] | None = None,
+    backends: Sequence[str] | str | None = None,
     **meta: Any,
 ) -> Checked:
     """Runs a @jit kernel everywhere, on copies of `args`, and compares. Raises CheckFailed where the results part.
@@ -91,21 +91,38 @@ def check(
     meta: constants and options of the launch. A parameter with the name of one of these goes into `args`, as a dict.
     """
     function = _plain(kernel)
-    if not isinstance(args, Mapping) and len(args) > len(function.arg_names):
-        raise TypeError(f"{function.__name__} takes {function.arg_names}, and {len(args)} arguments were given")
-    arguments = dict(args) if isinstance(args, Mapping) else dict(zip(function.arg_names, args, strict=False))
+    if reference is not None and not callable(reference):
+        raise TypeError(f"check: expected a function of the kernel's arguments for reference, found {reference!r}")
+    arguments, outputs = _named(function, args), _listed(outputs)
     plan = Plan(arguments)
     if unknown := set(outputs) - {view.name for view in plan.views}:
         raise ValueError(f"{sorted(unknown)} are no arrays among the arguments {list(arguments)}")
     if callable(grid):
         defaults = {parameter.name: parameter.default for parameter in function.params if parameter.has_default}
         grid = grid({**defaults, **arguments, **meta})
-    session = _Session(function, plan, grid, meta, tuple(outputs), Bound(rtol, atol), backends or backends_here())
+    where = _listed(backends) or backends_here()
+    session = _Session(function, plan, grid, meta, tuple(outputs), Bound(rtol, atol), where)
     differences = tuple(session.differences(reference))
     checked = Checked(function.__name__, grid, session.backends, session.written(), differences)
     if not checked:
         raise CheckFailed(checked)
     return checked
+
+
+def _named(function: Function, args: Any) -> dict[str, Any]:
+    """The arguments by name."""
+    if isinstance(args, Mapping):
+        return dict(args)
+    if not isinstance(args, tuple | list):
+        raise TypeError(f"check: expected a tuple of the kernel's arguments, or a dict, found {type(args).__name__}")
+    if len(args) > len(function.arg_names):
+        raise TypeError(f"{function.__name__} takes {function.arg_names}, and {len(args)} arguments were given")
+    return dict(zip(function.arg_names, args, strict=False))
+
+
+def _listed(names: Sequence[str] | str | None) -> list[str]:
+    """Several names, or a single one."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def _plain(kernel: Any) -> Function:

@@ -16,7 +16,7 @@ def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: st
     a, b = _as_numpy(x), _as_numpy(y)
     if a.size > 1 or b.size > 1:
         np.testing.assert_allclose(a, b, atol=atol, rtol=rtol, equal_nan=True, err_msg=err_msg)
-    elif not np.allclose(a, b, atol=atol, rtol=rtol):
+    elif not np.allclose(a, b, atol=atol, rtol=rtol, equal_nan=True):
         raise AssertionError(f"{err_msg} {a} is not close to {b} (atol={atol}, rtol={rtol})")
 
 

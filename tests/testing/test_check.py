@@ -246,3 +246,13 @@ def test_wrong_uses_say_so():
         check(add, (x, y, out, 100), (2,), lambda x, y: (x, y), backends=["cpu"], BLOCK=64)
     _, text = failed(add, (x, y, out, 100), (2,), lambda x, y: (x + y)[:50], BLOCK=64)
     assert "has shape [100], and what is expected [50]" in text
+
+
+def test_what_cannot_be_checked_says_what_was_expected():
+    x, y, out = vectors()
+    arguments = (x, y, out, 100)
+    assert check(add, arguments, (2,), outputs="out", backends="cpu", BLOCK=64).backends == ("cpu",)
+    with pytest.raises(TypeError, match="expected a function of the kernel's arguments for reference, found array"):
+        check(add, arguments, (2,), x + y, BLOCK=64)
+    with pytest.raises(TypeError, match="expected a tuple of the kernel's arguments, or a dict, found ndarray"):
+        check(add, x, (2,), BLOCK=64)

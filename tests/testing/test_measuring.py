@@ -68,6 +68,13 @@ def test_quantiles():
         testing.do_bench(lambda: None, return_mode="mode")
 
 
+def test_what_cannot_be_timed():
+    with pytest.raises(TypeError, match=r"expected one, as lambda: kernel\[grid\]\(x, n\), found 5"):
+        testing.do_bench(5)
+    with pytest.raises(TypeError, match=r"quantiles: expected a list such as .*, found 0.5"):
+        testing.do_bench(lambda: None, quantiles=0.5)
+
+
 def test_times_on_the_cpu():
     calls = []
     found = testing.do_bench(lambda: (calls.append(1), time.sleep(0.002)), warmup=1, rep=20, return_mode="all")
@@ -136,10 +143,20 @@ def test_sizes_that_do_not_fit_the_names():
         mark.run()
 
 
+def test_reports_of_what_is_none():
+    with pytest.raises(TypeError, match="perf_report: expected a Benchmark or a list of them, found 5"):
+        testing.perf_report(5)(lambda **_: 1)
+    with pytest.raises(
+        ValueError, match="Benchmark x: expected one of line_names for each of the 2 line_vals, found 1"
+    ):
+        testing.Benchmark(["M"], [1], "p", ["a", "b"], ["A"], "x")
+
+
 def test_assert_close():
     testing.assert_close([1.0, 2.0], np.array([1.005, 2.0]))
     testing.assert_close(1.0, 1.005)
     testing.assert_close(np.array([np.nan, 1]), [np.nan, 1])
+    testing.assert_close(np.nan, np.array([np.nan]))
     seen = []
     testing.assert_close(np.ones(3, "f2"), np.ones(3), rtol=lambda dtype: seen.append(dtype) or 0.1)
     assert seen == [np.dtype("f2")]
