@@ -56,6 +56,8 @@ def _global(g: "Generator", name: str, value: Any) -> Any:
             f"write `{name} = tl.constexpr(...)`, or pass it as an argument; "
             "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1 allows all globals"
         )
+        if isinstance(getattr(value, "fn", None), Function):
+            advice = f"keep the @triton.jit function under a name of its own and call that; {name} is for launches"
         raise explain(NameError(message), expected="a constexpr", found=f"{name} = {value!r:.60}", advice=advice)
     if not isinstance(value, ModuleType):
         g.unit.used_globals[name, g.function.__module__] = value

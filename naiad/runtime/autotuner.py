@@ -6,6 +6,7 @@ the launch that was asked for happens once. NAIAD_TUNE_RESTORE=0, or `autotune(r
 `restore_value`, `reset_to_zero` and the caller's hooks, as Triton does.
 """
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from naiad.runtime.tuning.session import Session
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "autotune", "heuristics"]
+
+
+ONE_AT_A_TIME = threading.RLock()
+"""Held by the thread that tunes."""
 
 
 class Autotuner(KernelInterface):
@@ -80,7 +85,7 @@ class Autotuner(KernelInterface):
         self.base_fn = fn
         while hasattr(self.base_fn, "fn"):
             self.base_fn = self.base_fn.fn
-        self.nargs: dict[str, Any] | None = None
+        self._nargs: dict[int, dict[str, Any]] = {}
         self.best_config: Config | None = None
         self.configs_timings: dict[Config, Any] = {}
         self.reasons: dict[Config, str] = {}
@@ -89,6 +94,18 @@ class Autotuner(KernelInterface):
         self._session: Session | None = None
         self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
         self._do_bench = do_bench or self._deprecated_bench()
+
+    @property
+    def nargs(self) -> dict[str, Any] | None:
+        """The positional arguments by name, during a call of `run` in this thread."""
+        return self._nargs.get(threading.get_ident())
+
+    @nargs.setter
+    def nargs(self, value: dict[str, Any] | None) -> None:
+        if value is None:
+            self._nargs.pop(threading.get_ident(), None)
+        else:
+            self._nargs[threading.get_ident()] = value
 
     def _deprecated_bench(self) -> Callable[..., Any] | None:
         """The benchmark that `warmup`, `rep` and `use_cuda_graph` ask for, where it is not the usual one."""
@@ -150,14 +167,14 @@ class Autotuner(KernelInterface):
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches with the configuration for these arguments, which is found first where it is not known."""
-        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        self.nargs = nargs = dict(zip(self.arg_names, args, strict=False))
         try:
             config = self._config(args, kwargs) if len(self.configs) > 1 else self.configs[0]
             self.best_config, chosen = config, config.all_kwargs()
             if conflicts := kwargs.keys() & chosen.keys():
                 raise conflicting(config, sorted(conflicts))
             if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **chosen})
+                config.pre_hook({**nargs, **kwargs, **chosen})
             return launch(self.fn, args, kwargs | chosen)
         finally:
             self.nargs = None  # the caller's arrays
@@ -165,7 +182,9 @@ class Autotuner(KernelInterface):
     def _config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
         key = self.key_of(kwargs)
         if key not in self.cache:
-            self.tune(key, args, kwargs)
+            with ONE_AT_A_TIME:  # trials of two tunings would disturb each other, and may be on the same arrays
+                if key not in self.cache:
+                    self.tune(key, args, kwargs)
         return self.cache[key]
 
     def key_of(self, kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,12 +1,15 @@
 """Tuning leaves no trace: a launch that is tuned changes the arrays once, whatever was tried before."""
 
+import threading
+import types
+
 import numpy as np
 import pytest
 
 import naiad
 import naiad.language as tl
 from naiad import knobs
-from naiad.errors import AutotunerError
+from naiad.errors import AutotunerError, CompilationError
 from naiad.runtime.tuning.snapshot import Snapshot
 from tests.runtime.kernels import scale_in_place
 
@@ -208,3 +211,40 @@ def test_no_configuration_can_run():
     text = str(error.value)
     assert "none of the 2 configurations of count_up can run here" in text and "num_warps: 3" in text
     assert "num_warps must be a power of 2" in text and "static_assert" in text and total[0] == 0
+
+
+def test_threads_that_tune_one_kernel_take_turns():
+    """The trials of one are not runs of the other, and each update happens once."""
+    threads, inside, kernel = [], [], None
+
+    def launch(x):
+        kernel[grid](x, x.size)
+
+    def bench(call, quantiles):
+        inside.append(threading.current_thread())
+        if not threads:  # in the midst of the first tuning
+            threads.append(threading.Thread(target=launch, args=(second,)))
+            threads[0].start()
+            threads[0].join(0.2)
+        call()
+        assert set(inside) == {threading.current_thread()} and kernel.nargs["x"] is call.args[0]
+        inside.pop()
+        return [1.0]
+
+    kernel = naiad.autotune(TWO, key=["n"], do_bench=bench)(increment)
+    first, second = np.zeros(1000, "f4"), np.zeros(1100, "f4")
+    launch(first)
+    threads[0].join()
+    assert (first == 1).all() and (second == 1).all() and len(kernel.cache) == 2 and kernel.nargs is None
+
+
+def test_a_kernel_does_not_call_what_is_tuned():
+    tuned = naiad.autotune(TWO, key=["n"])(increment)
+    scope = {**globals(), "tuned": tuned}
+    outer = naiad.jit(types.FunctionType(calls_tuned.__code__, scope, "calls_tuned"))
+    with pytest.raises(CompilationError, match=r"keep the @triton.jit function under a name of its own and call that"):
+        outer.warmup(np.float32, 8, grid=(1,))
+
+
+def calls_tuned(x, n):
+    tuned(x, n, 8)  # noqa: F821
