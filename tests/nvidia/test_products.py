@@ -54,6 +54,47 @@ def test_microscaled_numbers_times_halves_are_exact_halves() -> None:
     assert "f32.f16.f16.f32" in made.asm["ptx"]
 
 
+@triton.jit
+def into_halves(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    c = tl.load(c_ptr + rm[:, None] * N + rn[None, :])
+    a = tl.load(a_ptr + rm[:, None] * K + rk[None, :])
+    b = tl.load(b_ptr + rk[:, None] * N + rn[None, :])
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], tl.dot(a, b, c, out_dtype=tl.float16))
+
+
+@pytest.mark.parametrize(("left", "right"), [("float8_e5m2", "float8_e5m2"), ("float8_e4m3fn", "float8_e5m2"),
+                                             ("float16", "float16")])  # fmt: skip
+@pytest.mark.parametrize("arch", [89, 90])
+def test_sums_of_halves_use_matrix_instructions(left: str, right: str, arch: int) -> None:
+    a = RNG.uniform(-1, 1, (64, 32)).astype(getattr(ml_dtypes, left, np.float16))
+    b = RNG.uniform(-1, 1, (32, 64)).astype(getattr(ml_dtypes, right, np.float16))
+    c = RNG.uniform(-1, 1, (64, 64)).astype(np.float16)
+    want, sizes = a.astype(np.float64) @ b.astype(np.float64) + c, dict(M=64, N=64, K=32)
+    run(into_halves, (1,), a, b, c, arch=arch, **sizes)
+    assert np.abs(c - want).max() < 2e-3 * np.abs(want).max()
+    made = compiled(into_halves, dict(a_ptr=a, b_ptr=b, c_ptr=c), sizes, arch)
+    assert "mma" in made.asm["ptx"] and "fma.rn.f" not in made.asm["ptx"]
+
+
+def test_8_bit_floats_are_multiplied_as_halves_where_there_is_no_instruction() -> None:
+    a, b = (RNG.uniform(-1, 1, s).astype(ml_dtypes.float8_e5m2) for s in ((32, 64), (64, 32)))
+    c, sizes = np.full((32, 32), np.nan, np.float32), dict(M=32, N=32, K=64, PRECISION="ieee")
+    run(one_dot, (1,), a, b, c, arch=80, **sizes)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-6, atol=1e-6)
+    made = compiled(one_dot, dict(a_ptr=a, b_ptr=b, c_ptr=c), sizes, 80)
+    assert "f32.f16.f16.f32" in made.asm["ptx"]
+
+
+@pytest.mark.parametrize("k", [8, 16])
+def test_f32_is_multiplied_eight_deep(k: int) -> None:
+    a, b = (RNG.integers(-8, 8, s).astype(np.float32) for s in ((64, k), (k, 8)))
+    c, sizes = np.full((64, 8), np.nan, np.float32), dict(M=64, N=8, K=k, PRECISION="tf32")
+    run(one_dot, (1,), a, b, c, arch=90, **sizes)
+    np.testing.assert_array_equal(c, a @ b)
+    assert "m16n8k8" in compiled(one_dot, dict(a_ptr=a, b_ptr=b, c_ptr=c), sizes, 90).asm["ptx"]
+
+
 @pytest.mark.parametrize(("precision", "tolerance", "instruction"), [
     ("tf32x3", 3e-6, "f32.tf32.tf32"), ("bf16x3", 3e-5, "f32.bf16.bf16"), ("bf16x6", 1e-6, "f32.bf16.bf16"),
 ])  # fmt: skip

@@ -32,8 +32,7 @@ class NvidiaOptions(Options):
     @staticmethod
     def min_dot_size(left: Any, right: Any) -> tuple[int, int, int]:
         """The least M, N and K of a dot of these types: 32 bytes along K."""
-        bits = left.scalar.primitive_bitwidth
-        return 1, 1, 32 if bits == 8 else 4 if bits == 64 else 16
+        return 1, 1, 256 // left.scalar.primitive_bitwidth
 
 
 class NvidiaBackend(BaseBackend):

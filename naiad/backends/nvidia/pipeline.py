@@ -13,6 +13,7 @@ from naiad.passes.ttgir.pipeline_loops import PipelineLoops
 from naiad.passes.ttgir.remove_conversions import RemoveConversions
 from naiad.passes.ttgir.sink import Sink
 from naiad.passes.ttir import POINTERS
+from naiad.passes.ttir.retype_dots import RetypeDots
 from naiad.passes.ttir.scaled_dot import DecomposeScaledDot
 from naiad.passes.ttir.split_dots import SplitDots
 from naiad.passes.ttir.widen_small_floats import WidenSmallFloats
@@ -24,6 +25,7 @@ TTIR = POINTERS.replacing("tt-decompose-scaled-dot", DecomposeScaledDot(halves=T
 
 ORDER = (
     Order("tt-widen-small-floats", "ttg-assign-layouts", "conversions are ops with layouts of their own"),
+    Order("tt-retype-dots", "ttg-assign-layouts", "the types say which instruction, and that which layout"),
     Order("tt-split-dots", "ttg-assign-layouts", "each product gets a layout of its own"),
     Order("ttg-assign-layouts", "ttg-remove-conversions", "there are no conversions before there are layouts"),
     Order("ttg-remove-conversions", "ttg-dot-operands", "joined conversions become one allocation"),
@@ -40,6 +42,7 @@ def ttgir_pipeline(gpu: Nvidia, options: Any) -> Pipeline:
         "ttgir",
         (
             WidenSmallFloats(),
+            RetypeDots(gpu.has_fp8_mma),
             SplitDots(),
             layouts,
             DeadCode(),
