@@ -1,6 +1,6 @@
 """compile(): one specialisation of a kernel, its code and the C around it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from naiad.aot.arguments import arguments
 from naiad.aot.errors import AotError
 from naiad.aot.grid import parse_grid
 from naiad.aot.program import Program
-from naiad.aot.signature import Signature, parse_signature
+from naiad.aot.signature import Signature, parse_signature, word
 from naiad.backends import find
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver
@@ -18,6 +18,7 @@ from naiad.backends.signature import passed
 from naiad.compiler.compiler import compile as compile_source
 from naiad.compiler.source import ASTSource
 from naiad.runtime.jit import JITFunction
+from naiad.runtime.keywords import check_keywords
 
 __all__ = ["Compiled", "compile", "kernel_of", "parse_target"]
 
@@ -103,11 +104,8 @@ def compile(
         raise AotError(f"there are no launchers in C for {target.backend}", expected=" or ".join(WRITERS))
     options["debug"] = options.get("debug") or kernel.debug or knobs.runtime.debug
     backend = find(target)
-    parsed = _parsed(backend, {"num_warps": num_warps, "num_stages": num_stages, **options})
-    said = f"warps{num_warps}xstages{num_stages}"
-    if (ctas := options.get("num_ctas") or 1) != 1:
-        said += f"xctas{ctas}"
-    checked = parse_signature(kernel, signature, constants or {}, said)
+    parsed = _parsed(kernel, backend, {"num_warps": num_warps, "num_stages": num_stages, **options})
+    checked = parse_signature(kernel, signature, constants or {}, options_of(backend, parsed, options))
     tag = f"{checked.hash}_{checked.suffix}"
     name = f"{out_name or kernel.__name__}_{tag}"
     if not name.isidentifier() or not name.isascii():
@@ -122,13 +120,23 @@ def compile(
     return WRITERS[target.backend](program, compiled, backend, tag)
 
 
-def _parsed(backend: Any, options: dict[str, Any]) -> Any:
-    """The options of a launch; AotError where one has a value that it cannot have, or there is no such chip."""
+def _parsed(kernel: JITFunction, backend: Any, options: dict[str, Any]) -> Any:
+    """The options of a launch; AotError for what is none, has a value that it cannot have, or there is no such chip."""
     try:
         _ = getattr(backend, "gpu", None)  # it is looked up: there may be none of this number
-        return backend.parse_options(options)
+        parsed = backend.parse_options(options)
+        check_keywords(kernel, options, parsed)
+        return parsed
     except (AssertionError, ValueError, TypeError) as error:
         raise AotError(str(error)) from error
+
+
+def options_of(backend: Any, parsed: Any, given: Collection[str]) -> str:
+    """The options as part of a name: warps and stages, and of those that were given what is not the default."""
+    plain = vars(backend.parse_options({}))
+    values = {name: vars(parsed)[name] for name in sorted(plain.keys() & given)}
+    words = [f"{name.removeprefix('num_')}{word(value)}" for name, value in values.items() if value != plain[name]]
+    return "x".join([f"warps{parsed.num_warps}", f"stages{parsed.num_stages}", *words])
 
 
 def title_of(kernel: JITFunction, signature: Signature, backend: Any) -> str:

@@ -38,7 +38,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Variant:
-    """A launcher: its name, the kernel's, the algorithm that it is a variant of, and the types of its arguments."""
+    """A launcher: its name, the kernel's, the algorithm that it is a variant of; the types of its arguments, and the
+    kernel's constants, as a signature has them.
+    """
 
     name: str
     kernel: str
@@ -46,6 +48,7 @@ class Variant:
     backend: str
     parameters: tuple[Parameter, ...]
     types: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
 
     @property
     def hints(self) -> tuple[int | None, ...]:
@@ -120,8 +123,9 @@ def _variant(directive: re.Match[str], facts: re.Match[str] | None) -> Variant:
     if backend not in dispatch.STYLES or len(texts) != len(hints):
         raise LinkerError(f"the lines for the linker in the header of {name} do not agree", found=directive[0])
     parameters = [_parameter(name, text, hint) for text, hint in zip(texts, hints, strict=True)]
-    types = (re.sub(r"^\*k", "*", kind) for kind in said.get("types", ()))  # const tells nothing apart
-    return Variant(name, parts[1], algorithm, backend, tuple(parameters), tuple(types))
+    types = tuple(re.sub(r"^\*k", "*", kind) for kind in said.get("types", ()))  # const tells nothing apart
+    constants = tuple(said.get("constants", ()))
+    return Variant(name, parts[1], algorithm, backend, tuple(parameters), types, constants)
 
 
 def _parameter(kernel: str, text: str, hint: int | None) -> Parameter:
@@ -147,7 +151,11 @@ def _check_same(first: Variant, other: Variant) -> None:
 
 
 def _check_distinct(members: Sequence[Variant]) -> None:
+    """The variants of an algorithm differ in hints, and in nothing else."""
     seen: dict[tuple[int | None, ...], Variant] = {}
     for variant in members:
         if (other := seen.setdefault(variant.hints, variant)) is not variant:
             raise LinkerError(f"nothing tells {variant.name} from {other.name}", advice="give only one of them")
+        if variant.constants != members[0].constants:
+            raise LinkerError(f"{variant.name} and {members[0].name} have other constants, alike as words of a name",
+                              expected=", ".join(members[0].constants), found=", ".join(variant.constants))  # fmt: skip

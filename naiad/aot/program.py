@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from naiad.aot.arguments import Argument, prototype
-from naiad.aot.signature import Entry
+from naiad.aot.signature import Entry, spelled
 
 __all__ = ["Program"]
 
@@ -35,10 +35,13 @@ class Program:
         """What every header says of its launcher, by the names in the templates.
 
         first: the parameter before the arguments. pointer: what all pointers are in C. The directive is for the linker,
-        which must not take kernels for variants of one because their types are the same in C.
+        which must not take kernels for variants of one because their types are the same in C, or their constants when
+        they are words of a name.
         """
         types = [entry.kind for entry in self.entries if not entry.is_constant]
-        facts = {"backend": backend, "hints": [item.hint for item in self.arguments], "types": types}
+        constants = [spelled(entry.value) for entry in self.entries if entry.is_constant]
+        hints = [item.hint for item in self.arguments]
+        facts = {"backend": backend, "hints": hints, "types": types, "constants": constants}
         return {
             "title": self.title, "name": self.name, "algorithm": self.algorithm, "directive": json.dumps(facts),
             "full": prototype("", self.arguments, pointer).removeprefix(", "),

@@ -15,7 +15,7 @@ from naiad.aot.errors import SignatureError
 from naiad.backends.signature import BITS
 from naiad.language.function import Function, Parameter
 
-__all__ = ["CONSTANT", "Entry", "Signature", "parse_signature", "split"]
+__all__ = ["CONSTANT", "Entry", "Signature", "parse_signature", "spelled", "split", "word"]
 
 CONSTANT = "constexpr"
 TYPES = "such as *fp32, *kfp16 (only read), i32, fp32, or a value of a constexpr"
@@ -78,8 +78,13 @@ class Signature:
         return {(i,): [["tt.divisibility", 16]] for i, entry in enumerate(self.entries) if entry.hint == 16}
 
 
+def spelled(value: Any) -> str:
+    """A constant as it is written in a signature: the texts of two that differ do so too. fp16 is a dtype."""
+    return str(getattr(value, "name", None) or repr(value))
+
+
 def word(value: Any) -> str:
-    """A constant as letters of a name in C: 1.5 as 1p5, -2 as m2."""
+    """A constant as letters of a name in C: 1.5 as 1p5, -2 as m2. Not all that differ do so here: "-2" is m2 too."""
     text = str(getattr(value, "name", value)).replace("-", "m").replace(".", "p").replace("+", "")
     return re.sub(r"\W", "_", text)
 
@@ -139,7 +144,7 @@ def entry_of(fn: Function, parameter: Parameter, given: Mapping[str, Any]) -> En
         item = Value(parameter.default)
     if isinstance(item, Value) or not isinstance(item, str):
         value = item.value if isinstance(item, Value) else item
-        return Entry(name, str(getattr(value, "name", value)), CONSTANT, None, value)
+        return Entry(name, spelled(value), CONSTANT, None, value)
     return parse_entry(name, parameter, item.strip())
 
 

@@ -125,3 +125,25 @@ def test_types_that_are_the_same_in_c() -> None:
     ]
     with pytest.raises(aot.LinkerError, match=r"(?s)Mismatched.*: \*fp16, \*fp16.*: +\*bf16, \*fp16"):
         aot.link(headers)
+
+
+def test_constants_that_are_the_same_word() -> None:
+    """1 and "1": other code, so other names, which the alignment of an argument must not choose."""
+    made = [
+        aot.compile(kernels.chosen, types, constants={"MODE": mode}, target="cpu:x86-64")
+        for types, mode in (("*i32:16", 1), ("*i32:16", "1"), ("*i32", "1"))
+    ]
+    assert made[0].name != made[1].name
+    assert aot.link([item.header for item in made[1:]]).algorithms == ("chosen_1_warps4xstages3",)
+    with pytest.raises(aot.LinkerError, match=r"(?s)have other constants.*expected: 1\n.*: +'1'"):
+        aot.link([made[0].header, made[2].header])
+
+
+def test_options_tell_algorithms_apart() -> None:
+    made = [
+        aot.compile(kernels.add, f"{x}, *fp32, *fp32, i32, 64", target="cpu:x86-64", enable_fp_fusion=fusion)
+        for x, fusion in (("*fp32:16", True), ("*fp32:16", False), ("*fp32", False))
+    ]
+    assert made[0].name != made[1].name
+    start = "add_64_warps4xstages3"
+    assert aot.link([item.header for item in made]).algorithms == (start, f"{start}xenable_fp_fusionFalse")

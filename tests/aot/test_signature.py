@@ -141,6 +141,8 @@ def test_what_is_no_kernel() -> None:
         aot.compile(len, "i32", target="cpu")
     with pytest.raises(aot.AotError, match="cannot be part of a name in C"):
         aot.compile(kernels.empty, "", target="cpu", out_name="my-kernel")
+    with pytest.raises(aot.AotError, match=r"enable_fusion .* neither a parameter of empty\(\) nor an option"):
+        aot.compile(kernels.empty, "", target="cpu", enable_fusion=False)
 
 
 def test_autotuners_are_looked_through() -> None:
@@ -154,4 +156,9 @@ def test_the_lines_for_linkers() -> None:
     signature = "float *x, float *y, float *out, int32_t n"
     assert lines[place] == f"// tt-linker: {made.name}:{signature}:64_warps1xstages3"
     facts = json.loads(lines[place + 1].removeprefix("// naiad-linker: "))
-    assert facts == {"backend": "cpu", "hints": [16, None, None, 1], "types": ["*fp32"] * 3 + ["i32"]}
+    assert facts == {
+        "backend": "cpu",
+        "hints": [16, None, None, 1],
+        "types": ["*fp32"] * 3 + ["i32"],
+        "constants": ["64"],
+    }
