@@ -99,8 +99,9 @@ class tuple(base_value):
         return tuple(self.values * unwrap(times))
 
     def __eq__(self, other: object) -> Any:
-        items = tuple(_items(other)).values if isinstance(other, tuple | builtins.tuple | list | constexpr) else None
-        return constexpr(items is not None and _same(self.values, items))
+        items = _items(other)
+        is_tuple = isinstance(items, tuple | builtins.tuple | list)
+        return constexpr(is_tuple and _same(self.values, tuple(items).values))
 
     def __ne__(self, other: object) -> Any:
         return constexpr(not self == other)

@@ -71,6 +71,8 @@ def test_tuples():
     assert bool(pair[1:] + tl.tuple((5,)) == (2, 5))
     assert bool(tl.tuple([0]) + pair == (0, 1, 2))
     assert bool(pair * 2 == (1, 2, 1, 2))
+    assert bool(pair == tl.constexpr((1, 2))) and bool(pair != tl.constexpr((1, 3)))
+    assert bool(pair != tl.constexpr(1)) and bool(pair != tl.constexpr(None)) and bool(pair != tl.constexpr("ab"))
     with pytest.raises(AttributeError, match="no field 'z'"):
         _ = pair.z
 
