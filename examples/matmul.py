@@ -47,8 +47,9 @@ def blocks(a, K):
     """Tile sizes: on a GPU what shared memory holds, on a CPU what the second cache holds."""
     if getattr(getattr(a, "device", "cpu"), "type", "cpu") != "cpu":
         return {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32 if a.dtype.itemsize == 4 else 64, "GROUP_M": 8}
-    deep, group = (512, 8) if a.dtype.itemsize == 4 else (256, 1)
-    return {"BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": min(deep, max(16, triton.next_power_of_2(K))), "GROUP_M": group}
+    high, deep, group = (256, 512, 8) if a.dtype.itemsize == 4 else (512 if a.shape[0] >= 1024 else 256, 256, 1)
+    deep = min(deep, max(16, triton.next_power_of_2(K)))
+    return {"BLOCK_M": high, "BLOCK_N": 256, "BLOCK_K": deep, "GROUP_M": group}
 
 
 def matmul(a, b, out):

@@ -254,7 +254,8 @@ class DotOp(NaiadOp):
     a: row-major, unit stride along k, `lda` elements from row to row. b: where `packed` in the panels that
     `backends/cpu/microkernel.py` describes, else row-major with `ldb`. acc: the arena, rows of n elements, `ldc`, if it
     is not n, from row to row. Element types from the pointers: f32, f64, bf16, f16, i8 (acc f32, f64, i32). `zero`: acc
-    is written, not read. `unsigned_a`, `unsigned_b`: i8 operands are u8.
+    is written, not read; so it is where `fresh` (i1, tile registers only) holds. `unsigned_a`, `unsigned_b`: i8
+    operands are u8.
     """
 
     name = "ttc.dot"
@@ -263,6 +264,7 @@ class DotOp(NaiadOp):
     acc = operand_def(PointerType)
     lda = operand_def()
     ldb = operand_def()
+    fresh = opt_operand_def(i1)
     m = prop_def(IntegerAttr.constr(type=i64))
     n = prop_def(IntegerAttr.constr(type=i64))
     k = prop_def(IntegerAttr.constr(type=i64))

@@ -118,3 +118,31 @@ def test_old_accumulator_read_after_the_product() -> None:
     x = a.astype(np.float64)
     np.testing.assert_allclose(old, x + 2 * (x @ x), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(out, x + 3 * (x @ x), rtol=1e-5, atol=1e-5)
+
+
+@triton.jit
+def sum_kernel(a_ptr, b_ptr, out_ptr, turns, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    total = tl.zeros((M, N), tl.float32)
+    for turn in range(turns):
+        a = tl.load(a_ptr + m[:, None] * K * turns + turn * K + k[None, :])
+        b = tl.load(b_ptr + (turn * K + k[:, None]) * N + n[None, :])
+        total = tl.dot(a, b, total)
+    tl.store(out_ptr + m[:, None] * N + n[None, :], total)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("turns", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(32, 32, 32), (64, 256, 64)])
+def test_sums_of_a_loop_begin_at_zero(dtype: str, turns: int, shape: tuple[int, int, int]) -> None:
+    """Two programs after each other, so that memory holds the sums of the first."""
+    import ml_dtypes
+
+    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    m, n, k = shape
+    a = RNG.standard_normal((m, max(turns, 1) * k)).astype(kind)
+    b = RNG.standard_normal((max(turns, 1) * k, n)).astype(kind)
+    out = np.full((m, n), np.nan, np.float32)
+    sum_kernel[(2,)](a, b, out, turns, m, n, k)
+    right = a.astype(np.float64) @ b.astype(np.float64) * bool(turns)
+    np.testing.assert_allclose(out, right, rtol=1e-5, atol=1e-3)

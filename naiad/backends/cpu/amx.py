@@ -64,7 +64,8 @@ def define_amx(e: CpuEmitter, name: str, d: "Dot") -> None:
     kernel = Tiles(f, d)
     kernel.write()
     f.lines[:0] = f.frame
-    e.module.define("void", name, PARAMETERS, f, "ret void", "internal", e.target.function_attributes + " noinline")
+    parameters = [*PARAMETERS, "i1 %fresh"] if d.fresh else PARAMETERS
+    e.module.define("void", name, parameters, f, "ret void", "internal", e.target.function_attributes + " noinline")
 
 
 class Tiles:
@@ -118,7 +119,7 @@ class Tiles:
                 c = f.gep(place, f.op(f"mul i64 {number}, {4 * d.plan.nr}"))
                 first = f.op(f"mul i64 {f.op(f'mul i64 {number}, {some}')}, {self.pitch_a}")
                 ahead = [f.gep(following, first)]
-                for _ in range(some - 1):
+                while len(ahead) < some:
                     ahead.append(f.gep(ahead[-1], self.pitch_a))
                 self.block((copy, str(pitch)), b, c, ahead)
 
@@ -146,11 +147,7 @@ class Tiles:
         lefts = [a, f.gep(a, below)][: self.high]
         sums = [(SUMS + 2 * i + j, f.gep(c, str(4 * (i * shape.rows * d.pitch + j * shape.columns))))
                 for i in range(self.high) for j in range(self.wide)]  # fmt: skip
-        for tile, place in sums:
-            if d.zero:
-                f.call("void", "llvm.x86.tilezero", ("i8",), (str(tile),))
-            else:
-                self.move("tileloadd64", tile, place, str(4 * d.pitch))
+        self.begin(sums)
 
         def step(k: str, _: list[str]) -> None:
             for i, left in enumerate(lefts):
@@ -167,6 +164,23 @@ class Tiles:
         f.loop("0", str(d.k * d.a.bytes), str(shape.depth), [], step)
         for tile, place in sums:
             self.move("tilestored64", tile, place, str(4 * d.pitch))
+
+    def begin(self, sums: list[tuple[int, str]]) -> None:
+        """Tiles of the sum as memory has them, or zero."""
+        f, d = self.f, self.d
+
+        def load() -> None:
+            for tile, place in sums:
+                self.move("tileloadd64", tile, place, str(4 * d.pitch))
+
+        def clear() -> None:
+            for tile, _ in sums:
+                f.call("void", "llvm.x86.tilezero", ("i8",), (str(tile),))
+
+        if d.fresh and not d.zero:
+            f.when("%fresh", (), clear, load)
+        else:
+            (clear if d.zero else load)()
 
     def move(self, name: str, tile: int, place: str, pitch: str) -> None:
         self.f.call("void", f"llvm.x86.{name}", ("i8", "ptr", "i64"), (str(tile), place, pitch))

@@ -34,11 +34,12 @@ class Dot:
     zero: bool
     unsigned_a: bool
     unsigned_b: bool
+    fresh: bool
 
     @cached_property
     def name(self) -> str:
-        flags = "".join(letter for letter, on in (("p", self.packed), ("z", self.zero), ("u", self.unsigned_a),
-                                                  ("v", self.unsigned_b)) if on)  # fmt: skip
+        marks = {"p": self.packed, "z": self.zero, "f": self.fresh, "u": self.unsigned_a, "v": self.unsigned_b}
+        flags = "".join(letter for letter, on in marks.items() if on)
         types = f"{self.a.element}_{self.b.element}_{self.acc.element}"
         apart = "" if self.pitch == self.n else f"_{self.pitch}"
         return f"naiad_dot_{types}_{self.m}x{self.n}x{self.k}{apart}_{flags or 'o'}"
@@ -58,9 +59,10 @@ def dot_of(op: Operation, e: CpuEmitter) -> Dot:
         if packed:
             raise ValueError(f"ttc.dot of {a} and {b}: the plan wants {plan.a_type} and {plan.b_type}")
         plan = DotPlan("fma", plan.mr if plan.method == "fma" else min(m, 4), n, 1, a, b)
-    flags = [name in op.properties for name in ("zero", "unsigned_a", "unsigned_b")]
-    pitch = count(op, "ldc") if "ldc" in op.properties else n
-    return Dot(plan, m, n, k, kind_of_type(a), kind_of_type(b), kind_of_type(acc), packed, pitch, *flags)
+    zero, unsigned_a, unsigned_b = (name in op.properties for name in ("zero", "unsigned_a", "unsigned_b"))
+    pitch, fresh = count(op, "ldc") if "ldc" in op.properties else n, len(op.operands) > 5
+    left, right, total = (kind_of_type(t) for t in (a, b, acc))
+    return Dot(plan, m, n, k, left, right, total, packed, pitch, zero, unsigned_a, unsigned_b, fresh)
 
 
 @rules.lower("ttc.dot")
@@ -70,8 +72,9 @@ def dot(op: Operation, e: CpuEmitter) -> None:
     helper = e.module.once(d.name, lambda name: define(e, name, d))
     if d.plan.method == "amx" and not e.tiles_set:
         TileShape.of(d).load(e)
-    a, b, acc, lda, ldb = e.all(op.operands)
-    e.do(f"call void {helper}(ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, ptr {acc})")
+    a, b, acc, lda, ldb, *fresh = e.all(op.operands)
+    more = "".join(f", i1 {x}" for x in fresh)
+    e.do(f"call void {helper}(ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, ptr {acc}{more})")
 
 
 PARAMETERS = ["ptr noalias %a", "i64 %lda", "ptr noalias %b", "i64 %ldb", "ptr noalias %c"]
@@ -79,6 +82,8 @@ PARAMETERS = ["ptr noalias %a", "i64 %lda", "ptr noalias %b", "i64 %ldb", "ptr n
 
 def define_dot(e: CpuEmitter, name: str, d: Dot) -> None:
     """Adds the function of a product that needs no tile registers."""
+    if d.fresh:
+        raise ValueError("ttc.dot: only tile registers begin a sum as the kernel runs")
     f = CpuEmitter(e.module, e.target)
     kernel = METHODS[d.plan.method](f, d)
     panels(kernel)

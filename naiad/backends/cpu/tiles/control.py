@@ -1,12 +1,14 @@
 """Loops and branches. A tile that a loop carries has one buffer: written before it, updated at the end of each turn."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from naiad.backends.cpu.tiles.block import lower_block
-from naiad.backends.cpu.tiles.dot import sum_gap
+from naiad.backends.cpu.tiles.branch import choose
+from naiad.backends.cpu.tiles.dot import begins_at_zero, sum_gap
 from naiad.backends.cpu.tiles.nest import plan_nest
 from naiad.backends.cpu.tiles.plan import is_elementwise, is_tile
 from naiad.backends.cpu.tiles.store import store_tiles
@@ -23,6 +25,9 @@ def lower_for(tiles: Tiles, op: Operation) -> None:
     begin, end, by = (tiles.scalar(v) for v in (low, high, step))
     with w.loop(begin, end, by, scalars) as loop:
         tiles.scalars[body.args[0]] = loop.index
+        for number in range(len(inits)):
+            if (product := begins_at_zero(tiles, op, number)) is not None:
+                tiles.fresh[product] = w.compare("eq", loop.index, begin)
         bind(tiles, body.args[1:], loop.carried, buffers)
         yielded = body.last_op
         assert yielded is not None
@@ -104,17 +109,28 @@ def carry(tiles: Tiles, op: Operation, inits: Sequence[SSAValue]) -> list[Buffer
     results = list(op.results) if op.name == "scf.for" else [None] * len(inits)
     inner = innermost(tiles, op) if op.name == "scf.for" else {}
     buffers = []
-    for init, result in zip(inits, results, strict=True):
+    for number, (init, result) in enumerate(zip(inits, results, strict=True)):
         if not is_tile(init):
             continue
         buffer = tiles.in_place.get(result) if result is not None else None
         if buffer is None and result is not None and (gap := sum_gap(tiles, yielded_for(op, result))):
             buffer = tiles.rows_apart(result, gap)
         buffer = buffer or tiles.buffer_for(init if result is None else result, inner.get(shape(init.type), -1))
-        if tiles.buffers.get(init) is not buffer:
+        if result is not None and begins_at_zero(tiles, op, number) is not None:
+            unless_it_runs(tiles, op, partial(store_tiles, tiles, [init], [buffer]))
+        elif tiles.buffers.get(init) is not buffer:
             store_tiles(tiles, [init], [buffer])
         buffers.append(buffer)
     return buffers
+
+
+def unless_it_runs(tiles: Tiles, loop: Operation, write: Callable[[], None]) -> None:
+    """What stands for a loop that makes no turn."""
+    w = tiles.w
+    begin, end = (tiles.scalar(v) for v in loop.operands[:2])
+    first, last = w.constants.get(begin), w.constants.get(end)
+    if first is None or last is None or first >= last:
+        choose(tiles, w.compare("sge", begin, end), write)
 
 
 def yielded_for(loop: Operation, result: SSAValue) -> SSAValue:

@@ -63,8 +63,9 @@ def multiply(
     left, right, out = places
     flags = {name: UnitAttr() for name, on in (("packed", packed), ("zero", is_zero(op.operands[2]))) if on}
     extents = {name: int_attr(size, 64) for name, size in sizes.items()}
+    fresh = [tiles.fresh[op]] if op in tiles.fresh else []
     tiles.w.effect(
-        ttc.DotOp(left.ptr, right.ptr, out, left.pitch, right.pitch, location=op.location, **extents, **flags)
+        ttc.DotOp(left.ptr, right.ptr, out, left.pitch, right.pitch, *fresh, location=op.location, **extents, **flags)
     )
 
 
@@ -97,14 +98,31 @@ def accumulator(tiles: Tiles, op: Operation) -> Buffer:
     return tiles.rows_apart(result, gap) if gap else tiles.buffer_for(result)
 
 
+def begins_at_zero(tiles: Tiles, loop: Operation, number: int) -> Operation | None:
+    """The product whose sum from 0 the loop carries as its tile `number`, where the microkernel can begin one; None if
+    it is none, or if anything else looks at it on the way."""
+    init, argument = loop.operands[3 + number], loop.regions[0].block.args[1 + number]
+    last = loop.regions[0].block.last_op
+    assert last is not None
+    product = last.operands[number].owner
+    if not isinstance(product, Operation) or product.name != "tt.dot" or product.parent is not last.parent:
+        return None
+    if product.operands[2] is not argument or not argument.has_one_use() or not product.results[0].has_one_use():
+        return None
+    return product if is_zero(init) and len(shape(init.type)) == 2 and on_tiles(tiles, product) else None
+
+
+def on_tiles(tiles: Tiles, op: Operation) -> bool:
+    """Whether tile registers make the product."""
+    (*_, m, k), n, kinds = shape(op.operands[0].type), shape(op.results[0].type)[-1], [*op.operands[:2], op.results[0]]
+    return dot_plan(tiles.target, m, n, k, *(element(v.type) for v in kinds)).method == "amx"
+
+
 def sum_gap(tiles: Tiles, value: SSAValue) -> int:
     """Elements to leave free after each row of a product: rows a multiple of CONFLICT apart are in a few sets of the
     first cache, and a tile register reads 16 of them."""
     op = value.owner
     if not isinstance(op, Operation) or op.name != "tt.dot" or len(shape(value.type)) != 2:
         return 0
-    (m, k), n = shape(op.operands[0].type), shape(value.type)[1]
-    kind = element(value.type)
-    plan = dot_plan(tiles.target, m, n, k, element(op.operands[0].type), element(op.operands[1].type), kind)
-    size = bits(kind) // 8
-    return GAP // size if plan.method == "amx" and n * size % CONFLICT == 0 else 0
+    size = bits(element(value.type)) // 8
+    return GAP // size if shape(value.type)[1] * size % CONFLICT == 0 and on_tiles(tiles, op) else 0

@@ -52,7 +52,8 @@ class Tiles:
 
     pending: tiles that the nest which reads them first stores as it goes. in_place: results that a loop lets be written
     into its own buffer. full: masks known to be true in what is being written. rare: what is being
-    written seldom runs, and should be short. nests, steps: see `prefetch.py`.
+    written seldom runs, and should be short. nests, steps: see `prefetch.py`. fresh: whether (i1) this is the first
+    turn of a loop whose sum this product is, of which memory holds nothing yet.
     """
 
     w: Writer
@@ -69,6 +70,7 @@ class Tiles:
     nests: dict[Operation, list[int]] = field(default_factory=dict)
     steps: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
     in_place: dict[SSAValue, Buffer] = field(default_factory=dict)
+    fresh: dict[Operation, SSAValue] = field(default_factory=dict)
 
     @property
     def strides(self) -> Strides:
