@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from naiad.backends.constants import freeze
+from naiad.backends.signature import BITS
 from naiad.runtime.specialize import BY_TYPE, Extra, boolean, learn, specialize
 
 Bound: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
@@ -76,7 +77,12 @@ def typed(argument: Any, annotation: str, value: bool, align: bool) -> tuple[Any
         return annotation, None
     if kind == "fp32":
         raise TypeError(f"the parameter is annotated with {annotation}, and the argument is the float {argument!r}")
-    return annotation, boolean(argument, False, value, align)[1] if kind == "i1" else seen
+    if kind == "i1":
+        return annotation, boolean(argument, False, value, align)[1]
+    bits = BITS[annotation]
+    if not -(1 << bits - 1) <= int(argument) < 1 << bits - (annotation[0] == "i"):
+        raise OverflowError(f"the parameter is annotated with {annotation}, which does not hold {argument}")
+    return annotation, seen
 
 
 def explain_mismatch(

@@ -125,7 +125,7 @@ class Device:
         size = normalize_grid(grid)
         if 0 in size:
             return
-        check_writable(self.function, kernel, bound)
+        check_memory(self.function, kernel, bound)
         if stream is None:
             stream = self.driver.get_current_stream(self.driver.get_current_device())
         run = kernel.run
@@ -143,8 +143,17 @@ class Device:
             raise
 
 
-def check_writable(function: Any, kernel: Any, bound: tuple[Any, ...]) -> None:
-    """Refuses arrays of numpy that are read-only (a memory map may be) where the kernel writes."""
+def check_memory(function: Any, kernel: Any, bound: tuple[Any, ...]) -> None:
+    """Refuses tensors without memory (of FakeTensorMode, of a storage that was resized), and arrays of numpy that are
+    read-only (a memory map may be) where the kernel writes: the kernel would end the process."""
+    for name, value in zip(function.arg_names, bound, strict=True):
+        if hasattr(value, "data_ptr") and not value.data_ptr() and hasattr(value, "numel") and value.numel():
+            kind = type(value).__name__
+            raise ValueError(
+                f"{function.__name__}: argument {name}: expected a tensor in memory, found a {kind} of {value.numel()} "
+                "elements whose address is 0; launch with tensors that hold data (for torch.compile, wrap the launch "
+                "in torch.library.triton_op)"
+            )
     for name in getattr(getattr(kernel, "metadata", None), "writes", None) or ():
         value = bound[function.arg_names.index(name)] if "." not in name else None
         if not getattr(getattr(value, "flags", None), "writeable", True):

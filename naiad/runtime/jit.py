@@ -5,7 +5,6 @@ import hashlib
 import inspect
 import re
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
@@ -15,6 +14,7 @@ from naiad.backends.signature import BITS, normalize_type, type_canonicalisation
 from naiad.language.function import Function, Parameter
 from naiad.runtime.binder import make_namer
 from naiad.runtime.bound import Binding
+from naiad.runtime.decorated import check_function, listed_parameters
 from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
 from naiad.runtime.grid import normalize_grid
@@ -176,19 +176,16 @@ class JITFunction(KernelInterface, JITCallable):
         launch_metadata: Callable[..., dict[str, Any]] | None = None,
         specialize_extra: Callable[..., str] | None = None,
     ) -> None:
-        if not inspect.isfunction(inspect.unwrap(fn) if callable(fn) else fn):
-            below = "; write @triton.jit below the other decorators" if hasattr(fn, "run") else ""
-            raise TypeError(f"@jit decorates a function that `def` makes, not {fn!r}{below}")
+        check_function(fn)
         self._launchers: dict[Any, Callable[..., Any]] = {}
         self._native = NativeLaunchers()
         super().__init__(fn, bool(noinline))
         self.module = fn.__module__
         self.version, self.debug, self._repr, self.launch_metadata = version, debug, repr, launch_metadata
         self.specialize_extra = specialize_extra
-        self.do_not_specialize = self._listed("do_not_specialize", do_not_specialize)
-        self.do_not_specialize_on_alignment = self._listed(
-            "do_not_specialize_on_alignment", do_not_specialize_on_alignment
-        )
+        listed = functools.partial(listed_parameters, fn.__name__, self.arg_names)
+        self.do_not_specialize = listed("do_not_specialize", do_not_specialize)
+        self.do_not_specialize_on_alignment = listed("do_not_specialize_on_alignment", do_not_specialize_on_alignment)
         self.params = [self._parameter(base) for base in Function.params.func(self)]  # type: ignore[attr-defined]
         self.constexprs = [parameter.num for parameter in self.params if parameter.is_constexpr]
         self.defaults = {parameter.name: parameter.default for parameter in self.params if parameter.has_default}
@@ -196,15 +193,6 @@ class JITFunction(KernelInterface, JITCallable):
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self.kernel = None
         JITFunction._alive.add(self)
-
-    def _listed(self, what: str, given: Any) -> list[int | str]:
-        """Names and indices of parameters: of a list of them, of a single one, of none."""
-        found = [given] if isinstance(given, int | str) else list(given or ())
-        for entry in found:
-            if entry not in self.arg_names and entry not in range(len(self.arg_names)):  # Triton does without it
-                text = f"naiad: {what} lists {entry!r}, and {self.__name__} takes {', '.join(self.arg_names)}"
-                warnings.warn(text, UserWarning, stacklevel=4)
-        return found
 
     def _parameter(self, base: Parameter) -> KernelParam:
         listed = base.num in self.do_not_specialize or base.name in self.do_not_specialize

@@ -56,7 +56,7 @@ def _how_number(argument: Any) -> Callable[..., Specialization]:
         return boolean
     if hasattr(argument, "__index__"):
         return lambda x, *how: integer(x.__index__(), *how)
-    return floating if "float" in kind else unsupported
+    return floating if "float" in kind and hasattr(argument, "__float__") else unsupported
 
 
 def unsupported(argument: Any, const: bool = False, value: bool = True, align: bool = True) -> Specialization:

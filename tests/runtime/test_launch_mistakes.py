@@ -1,5 +1,6 @@
 """Calls of kernels with what they cannot take: which argument it is, what was expected, what to do."""
 
+import ctypes
 import functools
 import mmap
 
@@ -31,9 +32,7 @@ def test_a_read_only_array_is_not_written(calls_before):
         bound(x, y, out, 8)
     locked = np.frombuffer(mmap.mmap(-1, 64, access=mmap.ACCESS_READ), "f4")[:8]
     for call in (launch, add[(1,)], bound):
-        with pytest.raises(
-            ValueError, match=r"add: argument out: the kernel writes it.* pass a copy: out\.cop"
-        ):
+        with pytest.raises(ValueError, match=r"add: argument out: the kernel writes it.* pass a copy: out\.cop"):
             call(x, y, locked, 8)
         call(x, locked, out, 8)
         assert (out == 1).all()
@@ -102,6 +101,57 @@ def test_what_is_not_specialised_is_a_parameter(given):
 def test_what_def_did_not_make_is_not_decorated(what):
     with pytest.raises(TypeError, match="@jit decorates a function that `def` makes, not"):
         naiad.jit(what)
+
+
+async def waiting(x):
+    tl.store(x, 1)
+
+
+def open_ended(x, **more):
+    tl.store(x, 1)
+
+
+@pytest.mark.parametrize(("what", "why"), [(waiting, "is async"), (open_ended, r"takes \*\*keywords")])
+def test_functions_that_kernels_cannot_be(what, why):
+    with pytest.raises(TypeError, match=f"{what.__name__} {why}, which a kernel cannot"):
+        naiad.jit(what)
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+def test_a_tensor_without_memory_is_refused():
+    """In Python, and by the launchers that ran with tensors that have memory."""
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    x, out = torch.ones(8), torch.zeros(8)
+    for _ in range(3):
+        add[(1,)](x, x, out, 8)
+    gone = torch.ones(8)
+    gone.untyped_storage().resize_(0)
+    with FakeTensorMode():
+        fake = torch.ones(8)
+    for wrong in (gone, fake):
+        with pytest.raises(ValueError, match=r"add: argument out: expected a tensor in memory, found a .*Tensor of 8"):
+            add[(1,)](x, x, wrong, 8)
+    add[(1,)](x, x, torch.ones(0), 0)
+
+
+def annotated(x, n: tl.int8, m: tl.uint32):
+    tl.store(x, n + m)
+
+
+def test_a_number_that_its_annotation_does_not_hold():
+    kernel, x = naiad.jit(annotated), np.zeros(1, "i8")
+    for n, m in ((127, 0), (-128, 2**32 - 1), (0, -1)):  # for unsigned ones, -1 is all bits
+        kernel[(1,)](x, n, m)
+    for n, m, said in ((128, 0, "n: .* with i8, which does not hold 128"), (0, 2**32, "m: .* with u32")):
+        with pytest.raises(OverflowError, match=f"annotated: argument {said}"):
+            kernel[(1,)](x, n, m)
+
+
+def test_what_is_called_float_is_not_always_one():
+    with pytest.raises(TypeError, match=r"an argument of type .*c_float_Array_8 cannot be passed"):
+        write_scalar[(1,)](np.zeros(1, "f4"), (ctypes.c_float * 8)())
 
 
 def test_kernels_that_differ_in_their_shown_name_only():

@@ -147,7 +147,7 @@ guard:
   %identical = icmp eq ptr %a, %object
   switch i64 %kind, label %miss [ CASES ]
 store:
-  %value = phi i64 [ %int, %int_class ], [ %single, %float32 ], [ %double, %float64 ], [ 1, %bool ], [ 0, %not_true ], [ %address, %address_class ]
+  %value = phi i64 [ %int, %int_class ], [ %single, %float32 ], [ %double, %float64 ], [ 1, %bool ], [ 0, %not_true ], [ %address, %address_bits ]
   %slot = load i64, ptr %slot_at
   %filled = getelementptr i64, ptr %slots, i64 %slot
   store i64 %value, ptr %filled

@@ -212,6 +212,9 @@ t_data:
 ADDRESS = f"""
 address_class:
   %address = phi i64 [ %np_address, %np_data ], [ %t_said{DATA}, %t_data ]
+  %null = icmp eq i64 %address, 0         ; of an empty tensor, or of one without memory: Python finds out
+  br i1 %null, label %miss, label %address_bits
+address_bits:
   %ac = load i64, ptr %w4
   %a_low = and i64 %address, 15
   %a_16 = icmp eq i64 %a_low, 0
