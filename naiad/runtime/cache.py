@@ -4,8 +4,6 @@ naiad keeps its own entries in `compiler/store.py`; these are what TRITON_CACHE_
 packages use for files of their own.
 """
 
-import functools
-
 from naiad import knobs
 from naiad.compiler.keys import get_cache_key
 from naiad.compiler.store import base32 as _base32
@@ -44,7 +42,6 @@ def get_dump_manager(key: str) -> CacheManager:
     return (knobs.cache.manager_class or FileCacheManager)(_base32(key), dump=True)
 
 
-@functools.cache
 def triton_key() -> str:
     """What stands for the compiler's version in keys."""
     return f"{knobs.naiad.triton_version}-{version_key()}"

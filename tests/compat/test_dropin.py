@@ -110,7 +110,9 @@ def test_versions(dropin):
 
     assert triton.__version__ == importlib.metadata.version("triton") == "3.6.0"
     with knobs.naiad.scope():
+        key = triton.compiler.compiler.triton_key()
         naiad.compat.install(version="3.9.1")
+        assert triton.compiler.compiler.triton_key() == key.replace("3.6.0", "3.9.1", 1) != key
         assert triton.__version__ == importlib.metadata.version("triton") == "3.9.1"
     assert importlib.metadata.version("numpy")
 
