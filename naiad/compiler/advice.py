@@ -88,6 +88,13 @@ HINTS = (
         "pass the tensor itself, and add offsets to its pointer: tl.load(ptr + offsets)",
     ),
     _hint(r"[Mm]ask", "a mask of int1 of the pointer's shape", "compare offsets of the same shape: offsets < n"),
+    _hint(
+        r"^cannot convert None of type",
+        "a tile or a number",
+        "test it first: `if x is not None:` is decided when the kernel is compiled",
+    ),
+    _hint(r"^cannot convert .* of type .* to tensor", "a tile, a number or a bool", "pass one of these"),
+    _hint(r"^dtype must be a type of triton\.language", "such as tl.float32", "pass the language's own dtype"),
     _hint(r"different signedness", "operands of one signedness", "cast one of them: x.to(tl.int32)"),
     _hint(r"invalid operands of type", "operands of fitting types", "cast one of them with .to(dtype)"),
     _hint(r"Cannot bitcast|bitcast", "types of the same width", "cast by value: x.to(dtype)"),

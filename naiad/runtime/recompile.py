@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from naiad import knobs
+from naiad.language.function import Function
 
 KEPT = 64
 """Compilations of a kernel that are remembered."""
@@ -101,6 +102,8 @@ def _value(frozen: Any) -> str:
         import struct
 
         return repr(struct.unpack("<d", value)[0])
+    if issubclass(kind, Function):
+        return f"a function ({value[:8]})"  # what it is a hash of
     if issubclass(kind, tuple | list) and isinstance(value, tuple):
         return f"({', '.join(map(_value, value))})"
     return repr(value)

@@ -296,4 +296,14 @@ def ternary_types_differ(out, n):
 
 
 @triton.jit
+def adds_constant(out, n: tl.constexpr):
+    tl.store(out, tl.arange(0, 4) + n)
+
+
+@triton.jit
+def casts_to(out, n: tl.constexpr):
+    tl.store(out, tl.arange(0, 4).to(n))
+
+
+@triton.jit
 def first_line(a, b=NUMBER): return a + undefined_name  # fmt: skip  # noqa: F821

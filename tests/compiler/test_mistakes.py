@@ -182,3 +182,22 @@ def renamed(x, SIZE: tl.constexpr):
 
 def test_name_by_repr():
     assert "tt.func public @named_4_fp32(" in text(renamed, P, SIZE=4)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "to_do"),
+    [
+        (None, "a tile or a number", "`if x is not None:` is decided when the kernel is compiled"),
+        ("64", "a tile, a number or a bool", "pass one of these"),
+    ],
+)
+def test_what_becomes_no_tile_has_advice(value, expected, to_do):
+    said = str(mistake(m.adds_constant, P, n=value))
+    assert f"\nexpected: {expected}\n" in said and to_do in said
+
+
+def test_a_dtype_of_another_library_has_advice():
+    import numpy as np
+
+    said = str(mistake(m.casts_to, P, n=np.dtype("f4")))
+    assert "\nexpected: such as tl.float32\n" in said and "pass the language's own dtype" in said

@@ -96,3 +96,25 @@ def test_edits_of_the_source_of_what_is_called_and_of_globals(said, tmp_path, mo
     body = MODULE.replace("callee(2) *", "callee(5) *")
     assert run(body) == [again + "its source was edited, from line 2 on: tl.store(out, callee(5) * FACTOR)"]
     assert run("\n\n" + body)[0] == again + "line 11 of its file was where it begins, is 13"
+
+
+@naiad.jit
+def doubled(x):
+    return 2 * x
+
+
+@naiad.jit
+def halved(x):
+    return x / 2
+
+
+@naiad.jit
+def apply(out, function: tl.constexpr):
+    tl.store(out, function(8.0))
+
+
+def test_functions_are_called_so(said):
+    for function in (doubled, halved):
+        apply[(1,)](aligned(1), function)
+    was, is_ = (f"a function ({function.cache_key[:8]})" for function in (doubled, halved))
+    assert said()[1:] == [f"apply is compiled again: function was constexpr {was}, is constexpr {is_}"]
