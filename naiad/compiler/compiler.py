@@ -42,6 +42,11 @@ def compile(
 
     `options` are the keywords of a launch: num_warps, num_stages, debug, ... The cache is asked first.
     """
+    if not isinstance(src, str | os.PathLike) and not hasattr(src, "make_ir"):
+        raise TypeError(
+            f"compile takes an ASTSource(fn, signature, constexprs), or the path of a file with IR, and not {src!r}; "
+            "to compile a kernel for arguments, say kernel.warmup(..., grid=(1,))"
+        )
     times = _Times()
     target = driver.active.get_current_target() if target is None else target
     if not isinstance(target, GPUTarget):
@@ -139,6 +144,9 @@ class _Compilation:
         names = list(stages)
         if not isinstance(self.src, ASTSource):  # IR is what its stage left: the next one comes first
             results[self.src.ext] = module
+            if self.src.ext not in names:
+                known = ", ".join(f".{name}" for name in names[:-1])
+                raise ValueError(f"{self.src.path} is of no stage of {self.backend.target.backend}: expected {known}")
             names = names[names.index(self.src.ext) + 1 :]
             metadata["writes"] = self._written(self.src.ext, module)
         for name in names:

@@ -10,6 +10,7 @@ from naiad.backends import find
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver_for
 from naiad.compiler.asm import AsmDict
+from naiad.grid import normalize_grid
 
 
 class KernelMetadata(SimpleNamespace):
@@ -111,13 +112,14 @@ class CompiledKernel:
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """`kernel[grid](*arguments)`: every parameter in order; constants may be left out all together."""
-        size = (*((grid,) if isinstance(grid, int) else grid), 1, 1)[:3]
+        fixed = None if callable(grid) else normalize_grid(grid)
 
         def launch(*args: Any, stream: int | None = None) -> None:
             if stream is None:
                 active = driver_for(self.metadata.target)
                 stream = active.get_current_stream(active.get_current_device())
             args = self._with_constants(args)
+            size = fixed or normalize_grid(grid(dict(zip(self.src.signature, args, strict=True))))
             more, run = self.launch_metadata(grid, stream, *args), self.run
             run(*size, stream, self.function, self.packed_metadata, more,
                 knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook, *args)  # fmt: skip

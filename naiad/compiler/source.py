@@ -131,7 +131,7 @@ class IRSource:
         return found
 
     def hash(self) -> str:
-        return hashlib.sha256(self.src.encode()).hexdigest()
+        return hashlib.sha256(f"{self.ext}\0{self.src}".encode()).hexdigest()
 
     def described(self) -> dict[str, Any]:
         signature = {str(name): repr(type_) for name, type_ in self.signature.items()}

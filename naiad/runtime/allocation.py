@@ -41,6 +41,8 @@ _profile_allocator = _Holder(_NULL_ALLOCATOR)
 
 def set_allocator(allocator: Allocator) -> None:
     """Sets who gives kernels global memory at their launch, in this context."""
+    if not callable(allocator):
+        raise TypeError(f"an allocator is a function (bytes, alignment, stream) -> array, and {allocator!r} is none")
     _allocator.set(allocator)
 
 

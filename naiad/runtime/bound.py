@@ -14,8 +14,8 @@ from typing import Any
 from naiad import knobs
 from naiad.backends.cpu import launcher as cpu
 from naiad.backends.launch.guards import never_changes
+from naiad.grid import normalize_grid
 from naiad.runtime.binder import make_namer
-from naiad.runtime.grid import normalize_grid
 from naiad.runtime.launcher import MAX_CHAIN, RENEWAL, Attempts, is_plain
 
 MAX_SIZES = 64

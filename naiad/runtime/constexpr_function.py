@@ -1,5 +1,6 @@
 """`@triton.constexpr_function`: a Python function that kernels call with constants, with its source in their keys."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -66,4 +67,5 @@ def cdiv(x: int, y: int) -> int:
 @constexpr_function
 def next_power_of_2(n: int) -> int:
     """The smallest power of 2 that is not less than n; 0 for 0, as in Triton."""
+    n = operator.index(n)  # of numpy's numbers, and symbolic ones
     return 1 << (n - 1).bit_length() if n > 0 else 0

@@ -13,10 +13,10 @@ from naiad.backends.arguments import device_of
 from naiad.backends.base import GPUTarget
 from naiad.backends.driver import driver, driver_for
 from naiad.compiler.compiler import ASTSource, compile, get_cache_key
+from naiad.grid import normalize_grid
 from naiad.runtime.async_mode import active_mode
 from naiad.runtime.binder import UNUSABLE, Bound, explain_mismatch, make_binder
 from naiad.runtime.dependencies import changed_global
-from naiad.runtime.grid import normalize_grid
 from naiad.runtime.keywords import LAUNCH_OPTIONS, check_keywords
 from naiad.runtime.places import arrays_in, is_of_host, places_of
 from naiad.runtime.specialize import extra_of

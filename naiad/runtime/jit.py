@@ -11,13 +11,13 @@ from typing import Any, TypeVar, overload
 
 from naiad import knobs
 from naiad.backends.signature import BITS, normalize_type, type_canonicalisation_dict
+from naiad.grid import normalize_grid
 from naiad.language.function import Function, Parameter
 from naiad.runtime.binder import make_namer
 from naiad.runtime.bound import Binding
 from naiad.runtime.decorated import check_function, listed_parameters
 from naiad.runtime.dependencies import Dependencies, Globals, described
 from naiad.runtime.devices import DeviceCaches, device_index
-from naiad.runtime.grid import normalize_grid
 from naiad.runtime.launcher import ComputedGrid, GridLauncher, NativeLaunchers, forget_launchers
 from naiad.runtime.mock import MockTensor, TensorWrapper, reinterpret
 from naiad.runtime.specialize import specialize

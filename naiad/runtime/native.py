@@ -9,8 +9,8 @@ from naiad.backends.cpu import launcher as cpu
 from naiad.backends.driver import driver_for
 from naiad.backends.launch.guards import Argument, never_changes
 from naiad.backends.launch.record import Form
+from naiad.grid import normalize_grid
 from naiad.runtime.dependencies import Globals
-from naiad.runtime.grid import normalize_grid
 
 __all__ = ["Call", "enable", "guarded_globals", "native_launcher"]
 

@@ -117,6 +117,9 @@ class CPULauncher:
                 return self.quick(*[address(args[i]) if pointer else args[i] for i, pointer in self.places])
             except (struct.error, OverflowError):  # a value that is rounded or wraps
                 pass
+            except IndexError:
+                least = 1 + max(i for i, _ in self.places)
+                raise TypeError(f"the kernel takes {least} arguments at least, and {len(args)} were given") from None
         return self.pack([value_at(args, path, kind) for path, kind in self.slots])
 
     def __call__(

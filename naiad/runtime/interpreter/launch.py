@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from naiad.errors import InterpreterError
+from naiad.grid import normalize_grid
 from naiad.language.builder import building
 from naiad.language.constexpr import constexpr, unwrap
 from naiad.language.function import Function
-from naiad.runtime.grid import normalize_grid
 from naiad.runtime.interpreter import place
 from naiad.runtime.interpreter.arguments import Arguments
 from naiad.runtime.interpreter.builder import InterpreterOptions, NumpyBuilder
