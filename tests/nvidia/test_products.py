@@ -1,5 +1,7 @@
 """Products that are not written as `tl.dot` of plain floats: sums of broadcast products, microscaled halves."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -52,6 +54,34 @@ def test_microscaled_numbers_times_halves_are_exact_halves() -> None:
     assert np.abs(o - want).max() <= 1e-6 * np.abs(want).max()
     made = compiled(scaled_halves, {"a": given, "s": scale, "b": b, "o": o}, sizes, 90)
     assert "f32.f16.f16.f32" in made.asm["ptx"]
+
+
+@triton.jit
+def both_scaled(a, s, b, t, o, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k, g = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // 2), tl.arange(0, K // 32)
+    x = tl.load(a + m[:, None] * (K // 2) + k[None, :])
+    y = tl.load(b + n[None, :] * (K // 2) + k[:, None])
+    u = tl.load(s + m[:, None] * (K // 32) + g[None, :])
+    v = tl.load(t + n[:, None] * (K // 32) + g[None, :])
+    tl.store(o + m[:, None] * N + n[None, :], tl.dot_scaled(x, u, "e2m1", y, v, "e2m1"))
+
+
+def test_scales_move_before_they_are_spread() -> None:
+    m, n, k = 16, 64, 128
+    a, b = RNG.integers(0, 256, (m, k // 2)).astype(np.uint8), RNG.integers(0, 256, (n, k // 2)).astype(np.uint8)
+    s, t = (RNG.integers(120, 134, (size, k // 32)).astype(np.uint8) for size in (m, n))
+    o, sizes = np.full((m, n), np.nan, np.float32), dict(M=m, N=n, K=k)
+    run(both_scaled, (1,), a, s, b, t, o, arch=90, **sizes)
+
+    def numbers(packed: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        halves = np.stack((packed & 15, packed >> 4), -1).reshape(len(packed), k)
+        values = halves.view(ml_dtypes.float4_e2m1fn).astype(np.float64)
+        return values * np.repeat(2.0 ** (scale.astype(np.float64) - 127), 32, 1)
+
+    np.testing.assert_allclose(o, numbers(a, s) @ numbers(b, t).T, rtol=1e-5)
+    made = compiled(both_scaled, dict(a=a, s=s, b=b, t=t, o=o), sizes, 90)
+    assert f"tensor<{k}x{n}xf32, " in made.asm["ttgir"]  # the scaled numbers, which stay where they are
+    assert not re.search(rf"convert_layout .*tensor<{k}x{n}xf32", made.asm["ttgir"])
 
 
 @triton.jit

@@ -6,6 +6,7 @@ layout than its home, it is computed again there if that is cheap, else converte
 """
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i32
@@ -51,13 +52,16 @@ class AssignLayouts(ModulePass):
 
 
 CHEAP = frozenset(
-    {"arith.constant", "tt.make_range", "tt.splat", "tt.expand_dims", "tt.broadcast", "tt.addptr", "tt.bitcast"}
-)
+    {"arith.constant", "tt.make_range", "tt.splat", "tt.expand_dims", "tt.broadcast", "tt.reshape", "tt.addptr",
+     "tt.bitcast"}
+)  # fmt: skip
 COSTLY = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 BUDGET = 48
 """The most ops that are computed again instead of converting their result."""
 ROW = 16
 """What converting a tile of one dimension counts, in ops."""
+SPREAD = 8
+"""Into how many equal parts a tile is spread at least if converting it first is to count no more than a row."""
 
 
 def scan_layouts(function: Operation, options: AssignLayouts) -> dict[Operation, Distributed]:
@@ -135,13 +139,15 @@ class Assignment:
     def cost(self, value: SSAValue) -> int:
         """How many ops it takes to compute a value again, all that it is made of included.
 
-        A row of what cannot be computed again is converted: that moves much less than the tiles made of it.
+        What cannot be computed again is converted where it is a row, or is broadcast: that moves much less than the
+        tiles made of it.
         """
         if value not in self.costs:
             owner = value.owner
             self.costs[value] = ROW if len(shape(value.type)) == 1 else BUDGET + 1  # loops cost too much
             if isinstance(owner, Operation) and is_cheap(owner):
-                self.costs[value] = 1 + sum(self.cost(o) for o in owner.operands if is_tile(o))
+                cost = sum(self.cost(o) for o in owner.operands if is_tile(o))
+                self.costs[value] = 1 + (min(cost, ROW) if is_spread(owner) else cost)
         return self.costs[value]
 
     def again(self, value: SSAValue, layout: Distributed) -> SSAValue:
@@ -172,6 +178,11 @@ class Assignment:
             owner.parent_block().insert_op_after(convert, owner)
         self.homes.of[convert.results[0]] = layout
         return convert.results[0]
+
+
+def is_spread(op: Operation) -> bool:
+    """Whether an op makes a tile of many equal parts."""
+    return op.name == "tt.broadcast" and SPREAD * prod(shape(op.operands[0].type)) <= prod(shape(op.results[0].type))
 
 
 def is_cheap(op: Operation) -> bool:

@@ -110,6 +110,8 @@ def operand_layout(op: Operation, operand: int, layout: Distributed) -> Distribu
             order = list(op.properties["order"].get_values())
             inverse = [order.index(d) for d in range(len(order))]
             return permuted(layout, inverse, shape(op.results[0].type))
+        case "tt.reshape":
+            return reshaped(layout, shape(op.results[0].type), shape(op.operands[0].type))
         case "tt.dot":
             if operand == 2:
                 return layout
