@@ -116,6 +116,29 @@ def test_8_bit_floats_are_multiplied_as_halves_where_there_is_no_instruction() -
     assert "f32.f16.f16.f32" in made.asm["ptx"]
 
 
+@triton.jit
+def bytes_along_k(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    total = tl.zeros((M, N), tl.int32)
+    for start in range(0, K, BK):
+        a = tl.load(a_ptr + rm[:, None] * K + start + rk[None, :])
+        b = tl.load(b_ptr + rn[None, :] * K + start + rk[:, None])
+        total = tl.dot(a, b, total)
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], total)
+
+
+@pytest.mark.parametrize(("m", "n", "block"), [(64, 8, 32), (64, 64, 64), (128, 32, 128), (128, 256, 32)])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_integers_are_multiplied_by_warpgroups(m: int, n: int, block: int, warps: int) -> None:
+    k = 3 * block
+    a, b = (RNG.integers(-128, 128, (size, k)).astype(np.int8) for size in (m, n))
+    c, sizes = np.full((m, n), 77, np.int32), dict(M=m, N=n, BK=block)
+    run(bytes_along_k, (1,), a, b, c, k, arch=90, num_warps=warps, **sizes)
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32).T)
+    made = compiled(bytes_along_k, dict(a_ptr=a, b_ptr=b, c_ptr=c, K=k), sizes, 90, num_warps=warps)
+    assert ".s32.s8.s8" in made.asm["ptx"] and "wgmma.mma_async" in made.asm["ptx"] and len(made.asm["cubin"]) > 0
+
+
 @pytest.mark.parametrize("k", [8, 16])
 def test_f32_is_multiplied_eight_deep(k: int) -> None:
     a, b = (RNG.integers(-8, 8, s).astype(np.float32) for s in ((64, k), (k, 8)))

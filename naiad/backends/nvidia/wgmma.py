@@ -8,7 +8,8 @@ Source: PTX ISA, "Asynchronous wgmma Instructions".
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import i8
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from naiad.backends.nvidia.inline import asm
 from naiad.backends.nvidia.mma import words
@@ -29,6 +30,8 @@ rules = Rules()
 
 KINDS = {"f16": "f16", "bf16": "bf16", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 LINE = "\\0A\\09"
+LETTERS = {"float": "f", "i32": "r"}
+"""The constraints of registers of accumulators."""
 MODES = {128: 1, 64: 2, 32: 3}
 STEP = 32
 """Bytes along k of one instruction."""
@@ -100,10 +103,29 @@ def starts(e: Threads, layout: LinearLayout, dim: int) -> gf2.Matrix:
 
 @dataclass(frozen=True)
 class Product:
-    """Which instruction computes a dot. turned: which operands do not run along k, None where both must."""
+    """Which instruction computes a dot. turned: which operands do not run along k, None where both must. sum: the LLVM
+    type of the accumulators.
+    """
 
     form: str
     turned: tuple[bool, ...] | None
+    sum: str
+
+    @staticmethod
+    def of(n: int, left: Attribute, right: Attribute, turned: tuple[bool, ...]) -> "Product":
+        """The product of two element types, `n` columns wide."""
+        size, kinds = bits(right) // 8, ".".join("s8" if t == i8 else KINDS[t.name] for t in (left, right))
+        word, sum = ("s32", "i32") if left == i8 else ("f32", "float")
+        return Product(f"m64n{n}k{STEP // size}.{word}.{kinds}", None if size == 1 else turned, sum)
+
+    @property
+    def flags(self) -> list[str]:
+        """What follows on whether to add: signs, where there are some, and what is turned."""
+        return [*(["1", "1"] if self.sum == "float" else []), *(str(int(t)) for t in self.turned or ())]
+
+    @property
+    def letter(self) -> str:
+        return LETTERS[self.sum]
 
 
 @rules.lower("ttng.warp_group_dot")
@@ -115,9 +137,8 @@ def multiply(op: Operation, e: Threads) -> list[list[str]]:
     left = Operand(e, a, False) if isinstance(a.type, MemDescType) else None
     take = operands_of(e, a, left, right, layout)
     per_step, depth = STEP // right.size, right.rows
-    kinds = f"{KINDS[a.type.element_type.name]}.{KINDS[b.type.element_type.name]}"
-    turned = None if right.size == 1 else (*([not left.k_major] if left else []), not right.k_major)
-    how = Product(f"m64n{tile.n}k{per_step}.f32.{kinds}", turned)
+    turned = (*([not left.k_major] if left else []), not right.k_major)
+    how = Product.of(tile.n, a.type.element_type, b.type.element_type, turned)
     tiles = [(m, n) for m in sorted({m for m, _ in at if m % (16 * tile.down) == 0})
              for n in sorted({n for _, n in at if n % (tile.n * tile.across) == 0})]  # fmt: skip
     for m, n in tiles:
@@ -169,40 +190,41 @@ def group(e: Threads, how: Product, given: list[list[str]], sums: list[str] | No
         places_of = [f"${at + i}" for i in range(len(operands))]
         left = "{ " + ", ".join(places_of[:4]) + " }" if len(operands) > 2 else places_of[0]
         adds = "0" if sums is None and step == 0 else "1"
-        flags = ", ".join([adds, "1", "1", *(str(int(t)) for t in how.turned or ())])
+        flags = ", ".join([adds, *how.flags])
         lines.append(f"wgmma.mma_async.sync.aligned.{how.form} {outs}, {left}, {places_of[-1]}, {flags};")
         letters += ["r"] * 4 + ["l"] if len(operands) > 2 else ["l", "l"]
         arguments += operands
         at += len(operands)
     if commits:
         lines.append("wgmma.commit_group.sync.aligned;")
-    constraints = ["=f"] * count + [str(i) for i in range(count)] + letters
-    accumulators = [f"float {x}" for x in sums or ["undef"] * count]
-    return asm(e, LINE.join(lines), ",".join(constraints), [*accumulators, *arguments], ["float"] * count)
+    constraints = [f"={how.letter}"] * count + [str(i) for i in range(count)] + letters
+    accumulators = [f"{how.sum} {x}" for x in sums or ["undef"] * count]
+    return asm(e, LINE.join(lines), ",".join(constraints), [*accumulators, *arguments], [how.sum] * count)
 
 
 def in_parts(e: Threads, how: Product, given: list[list[str]], sums: list[str] | None, steps: int,
              count: int) -> list[str]:  # fmt: skip
     """The same, `steps` at a time from zero, added up outside of the instruction, which adds in few bits."""
     for at in range(0, len(given), steps):
-        made = passed_on(e, group(e, how, given[at : at + steps], None, True, count), 0)
+        made = passed_on(e, group(e, how, given[at : at + steps], None, True, count), [how.sum] * count, 0)
         sums = [e.op(f"fadd contract float {a}, {b}") for a, b in zip(sums or ["0.0"] * count, made, strict=True)]
     return sums or []
 
 
-def passed_on(e: Threads, registers: list[str], pendings: int) -> list[str]:
-    """Accumulators behind a wait, so that no use of them comes before it."""
-    constraints = ",".join(["=f"] * len(registers) + [str(i) for i in range(len(registers))] + ["~{memory}"])
+def passed_on(e: Threads, registers: list[str], types: list[str], pendings: int) -> list[str]:
+    """Accumulators, of LLVM types, behind a wait, so that no use of them comes before it."""
+    outs = [f"={LETTERS[t]}" for t in types]
+    constraints = ",".join([*outs, *(str(i) for i in range(len(registers))), "~{memory}"])
     text = f"wgmma.wait_group.sync.aligned {pendings};"
-    return asm(e, text, constraints, [f"float {r}" for r in registers], ["float"] * len(registers))
+    return asm(e, text, constraints, [f"{t} {r}" for t, r in zip(types, registers, strict=True)], types)
 
 
 @rules.lower("ttng.warp_group_dot_wait")
 def wait(op: Operation, e: Threads) -> list:
     """Ties the accumulators to the wait, so that no use of them comes before it."""
     tiles = [v for v in op.operands if not isinstance(v.type, MemDescType)]
-    flat = [r for v in tiles for r in e.registers(v)]
-    made = passed_on(e, flat, op.properties["pendings"].value.data)
+    flat = [(llvm_type(v.type), r) for v in tiles for r in e.registers(v)]
+    made = passed_on(e, [r for _, r in flat], [t for t, _ in flat], op.properties["pendings"].value.data)
     out: list = []
     for value in op.operands:
         if isinstance(value.type, MemDescType):

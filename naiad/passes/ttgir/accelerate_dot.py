@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.dialects.builtin import IntegerType, TensorType, i32
 from xdsl.ir import Operation, SSAValue
 
 from naiad.ir.base import bits, element, shape
@@ -107,14 +107,16 @@ def mma_layout(op: Operation, warps: int, ctas: int) -> NvidiaMma:
 
 
 def fits_wgmma(op: Operation, warps: int, accesses: Mapping[Operation, Blocked]) -> bool:
-    """Whether wgmma computes a dot: 8- or 16-bit floats into f32, warpgroups of four warps, 64 rows each.
+    """Whether wgmma computes a dot: 8- or 16-bit floats into f32, i8 into i32, warpgroups of four warps, 64 rows each.
 
     Rows in shared memory have 32 bytes at least: 8 columns of 16-bit floats are left to mma.sync.
     """
     a, b, c = (element(o.type).name for o in op.operands)
     sizes, k = shape(op.results[0].type), shape(op.operands[0].type)[-1]
-    if c != "f32" or len(sizes) != 2 or sizes[0] < 64 or k * bits(op.operands[0].type) < 256 or warps % 4:
+    if len(sizes) != 2 or sizes[0] < 64 or k * bits(op.operands[0].type) < 256 or warps % 4:
         return False
+    if c != "f32":
+        return element(op.operands[2].type) == i32 and run_along_k(op, accesses)
     return (a == b and a in ("f16", "bf16") and sizes[1] >= 16) or (a in FP8 and b in FP8 and fits_fp8(op, k, accesses))
 
 
@@ -122,7 +124,12 @@ def fits_fp8(op: Operation, k: int, accesses: Mapping[Operation, Blocked]) -> bo
     """Whether a dot of 8-bit floats can do as wgmma does: sums of few bits, operands whose bytes run along k."""
     imprecise = op.properties.get("maxNumImpreciseAcc")
     sums_may_be_short = imprecise is not None and (imprecise.value.data > k or imprecise.value.data >= 32)
-    return sums_may_be_short and runs_along(op.operands[0], 1, accesses) and runs_along(op.operands[1], 0, accesses)
+    return sums_may_be_short and run_along_k(op, accesses)
+
+
+def run_along_k(op: Operation, accesses: Mapping[Operation, Blocked]) -> bool:
+    """Whether the operands of a dot lie as wgmma reads bytes."""
+    return runs_along(op.operands[0], 1, accesses) and runs_along(op.operands[1], 0, accesses)
 
 
 def runs_along(value: SSAValue, dim: int, accesses: Mapping[Operation, Blocked]) -> bool:

@@ -266,7 +266,7 @@ def finish(
             a = decoded(
                 matrix_at(block, first, int(descriptors[0][first]), k, 64, not flags[0]).view(np.uint32), a_kind
             )
-        add_product(sums[group], a @ b.T, n)
+        add_product(sums[group].view(np.int32 if a_kind == "s8" else np.float32), a @ b.T, n)
     for index, name in enumerate(outs):
         write(block, name, sums[:, index], active)
 
@@ -284,8 +284,7 @@ def rows_of(elements: np.ndarray, k: int) -> np.ndarray:
 def add_product(sums: np.ndarray, product: np.ndarray, n: int) -> None:
     """Adds [64, n] to the accumulators [thread, register] of a warpgroup, in place."""
     thread = np.arange(128)
-    values = sums.view(np.float32)
     for register in range(n // 2):
         row = 16 * (thread // 32) + thread % 32 // 4 + 8 * (register // 2 % 2)
         column = 8 * (register // 4) + 2 * (thread % 4) + register % 2
-        values[:, register] += product[row, column].astype(np.float32)
+        sums[:, register] += product[row, column].astype(sums.dtype)
