@@ -4,11 +4,14 @@ import operator
 from typing import Any
 
 
+MOST = 2**31 - 1
+
+
 def normalize_grid(grid: Any) -> tuple[int, int, int]:
     """Three ints from an int, or from a tuple or list of 1 to 3. TypeError or ValueError for anything else."""
     if type(grid) is tuple and 1 <= len(grid) <= 3:
         x, y, z = (*grid, 1, 1)[:3]
-        if type(x) is type(y) is type(z) is int and x >= 0 and y >= 0 and z >= 0:
+        if type(x) is type(y) is type(z) is int and 0 <= x <= MOST and 0 <= y <= MOST and 0 <= z <= MOST:
             return x, y, z
     sizes = (grid,) if hasattr(grid, "__index__") else tuple(grid) if isinstance(grid, tuple | list) else None
     if sizes is None:
@@ -25,4 +28,6 @@ def normalize_grid(grid: Any) -> tuple[int, int, int]:
         raise TypeError(f"the sizes of a grid are ints, and {grid!r} has others{hint}") from None
     if min(x, y, z) < 0:
         raise ValueError(f"the sizes of a grid are not negative: {grid!r}")
+    if max(x, y, z) > MOST:
+        raise ValueError(f"a grid is one to three sizes from 0 to 2**31 - 1, not {grid!r}")
     return x, y, z

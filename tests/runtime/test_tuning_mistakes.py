@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import naiad
+from naiad import knobs
 from naiad.errors import AutotunerError
 from tests.runtime.kernels import scale_in_place
 
@@ -141,3 +142,14 @@ def test_an_array_in_the_key_stands_for_its_shape():
     for size in (10, 20, 10):
         kernel[(1,)](np.ones(size, "f4"), size, 2.0)
     assert sorted(key[0] for key in kernel.cache) == [(10,), (20,)]
+
+
+def test_the_interpreter_loses_what_a_compilation_would(monkeypatch):
+    monkeypatch.setattr(knobs.runtime, "interpret", True)
+    kernel = naiad.jit(scale_in_place.fn)
+    wrong = naiad.Config({"BLOCK": 100})
+    tuned = naiad.autotune([wrong, LARGE], key=["n"], do_bench=bench)(kernel)
+    buffer = np.ones(100, "f4")
+    tuned[(1,)](buffer, 100, 2.0)
+    assert (buffer == 3).all() and tuned.best_config is LARGE
+    assert tuned.reasons[wrong].endswith("in scale_in_place: ValueError: arange's range must be a power of 2")

@@ -1,7 +1,6 @@
 """Runs a kernel's Python over a grid: `launch(fn, grid, args, kwargs)` is `fn[grid](...)` under TRITON_INTERPRET=1."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ Sizes = tuple[int, int, int]
 def in_order(sizes: Sizes) -> Iterable[Sizes]:
     """The programs of a grid, x fastest."""
     x, y, z = sizes
-    return (program[::-1] for program in product(range(z), range(y), range(x)))
+    return ((i, j, k) for k in range(z) for j in range(y) for i in range(x))  # product() would list each range
 
 
 def launch(

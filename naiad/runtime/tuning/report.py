@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from naiad import knobs
-from naiad.errors import CompilationError, CompileTimeAssertionFailure
+from naiad.errors import CompilationError, CompileTimeAssertionFailure, InterpreterError
 from naiad.runtime.config import Config
 from naiad.runtime.tuning.timings import median
 
@@ -35,6 +35,9 @@ def table(
 
 def reason_of(error: BaseException) -> str:
     """Why a configuration is out, in a line; of a mistake that the compiler found, with its place."""
+    if isinstance(error, InterpreterError):
+        lines = [line for line in str(error).splitlines() if not line.startswith("in program ")]
+        return f"{lines[0]}: {lines[-1]}"
     if not isinstance(error, CompilationError):
         return (str(error) or type(error).__name__).splitlines()[-1]
     while error.inner is not None:

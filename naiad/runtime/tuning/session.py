@@ -16,7 +16,7 @@ from naiad.runtime.tuning.mistakes import noted, tuned_times
 from naiad.runtime.tuning.report import Progress, reason_of
 from naiad.runtime.tuning.snapshot import Snapshot
 from naiad.runtime.tuning.timings import Timings, median
-from naiad.runtime.tuning.trial import LOST, CompilerDied, Trial
+from naiad.runtime.tuning.trial import LOST, CompilerDied, Trial, is_lost
 
 __all__ = ["Session"]
 
@@ -130,11 +130,11 @@ class Session:
         else:
             try:
                 return self.timed(trial)
-            except LOST as lost:
-                error = lost
             except Exception as wrong:
-                noted(wrong, f"while tuning {self.tuner.base_fn.__name__}, with the configuration {config}")
-                raise
+                if not is_lost(wrong):
+                    noted(wrong, f"while tuning {self.tuner.base_fn.__name__}, with the configuration {config}")
+                    raise
+                error = wrong
             finally:
                 self.snapshot.restore()
         self.errors[config], self.reasons[config] = error, reason_of(error)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from naiad import knobs
-from naiad.errors import CompilationError, OutOfResources, PTXASError, TritonError
+from naiad.errors import CompilationError, InterpreterError, OutOfResources, PTXASError, TritonError
 from naiad.runtime.config import Config
 from naiad.runtime.heuristic import Heuristics
 from naiad.runtime.jit import JITFunction
@@ -13,7 +13,7 @@ from naiad.runtime.places import arrays_in
 from naiad.runtime.tuning.mistakes import named_array
 from naiad.runtime.tuning.snapshot import Snapshot
 
-__all__ = ["LOST", "CompilerDied", "Trial"]
+__all__ = ["LOST", "CompilerDied", "Trial", "is_lost"]
 
 
 class CompilerDied(TritonError):
@@ -22,6 +22,12 @@ class CompilerDied(TritonError):
 
 LOST = (OutOfResources, CompilationError, PTXASError, CompilerDied)
 """Errors with which a configuration only loses."""
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether a configuration only loses with an error: where the interpreter says what a compilation would."""
+    cause = error.__cause__ if isinstance(error, InterpreterError) else None
+    return isinstance(error, LOST) or isinstance(cause, CompilationError | ValueError | AssertionError)
 
 
 class Trial:
