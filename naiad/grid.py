@@ -3,7 +3,6 @@
 import operator
 from typing import Any
 
-
 MOST = 2**31 - 1
 
 
