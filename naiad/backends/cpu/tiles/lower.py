@@ -4,6 +4,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region
+from xdsl.rewriter import Rewriter
 
 from naiad.backends.cpu.target import CpuTarget
 from naiad.backends.cpu.tiles import block, roots, views
@@ -16,7 +17,9 @@ from naiad.backends.cpu.tiles.reduce import lower_reduce
 from naiad.backends.cpu.tiles.scan import lower_scan
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.backends.cpu.tiles.writer import Writer
+from naiad.ir.base import inside
 from naiad.ir.registry import OPS
+from naiad.passes.effects import is_dead
 
 block.ROOTS.update(
     roots.ROOTS
@@ -47,9 +50,18 @@ def lower_function(function: Operation, target: CpuTarget) -> Operation:
     _note_arguments(tiles, function, entry)
     lower_block(tiles, source)
     entry.add_op(OPS["tt.return"]())
-    return OPS["tt.func"](
+    made = OPS["tt.func"](
         regions=[Region(entry)], location=function.location, attributes=dict(function.attributes), **function.properties
     )
+    drop_unused(made)
+    return made
+
+
+def drop_unused(function: Operation) -> None:
+    """Takes out what was written and is not read: a branch without its masks, an address that went another way."""
+    for op in reversed(inside(function)):
+        if is_dead(op):
+            Rewriter.erase_op(op)
 
 
 def _note_arguments(tiles: Tiles, function: Operation, entry: Block) -> None:

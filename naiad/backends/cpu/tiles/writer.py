@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
-    DenseArrayBase,
-    LocationAttr,
-    VectorType,
-    i1,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, LocationAttr, VectorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from naiad.backends.cpu.tiles.facts import RULES, Facts, of_constant, unknown
@@ -65,6 +57,8 @@ class Writer:
         self.constants: dict[SSAValue, int | float] = {}
         self.facts: dict[SSAValue, Facts] = {}
         self.offsets: dict[SSAValue, tuple[SSAValue, int]] = {}  # value or pointer -> what it is a constant away from
+        self.sums: dict[SSAValue, tuple[SSAValue, SSAValue]] = {}  # i64 -> the two that it is the sum of
+        self.moves: dict[SSAValue, tuple[SSAValue, SSAValue]] = {}  # pointer -> pointer and what it was moved by
         self.location: LocationAttr = UNKNOWN_LOC
         self.types: dict[int, Attribute] = {}
         self.floor = 0  # loads of the nest that is being written may be hoisted to this level
@@ -111,8 +105,7 @@ class Writer:
         return known
 
     def _same(self, type: Attribute) -> int:
-        """A number for a type: hashing one takes as long as making an op. Equal types that are two objects have two
-        numbers, and what is made of them is not shared."""
+        """A number for a type, to save hashing it; equal objects may have two, and what is made of them is not shared."""
         self.types[id(type)] = type  # so that the number stays its own
         return id(type)
 
@@ -223,6 +216,7 @@ class Writer:
         if y is not None:
             return self._past(root, near + int(y))
         total = self.integer("arith.addi", root, other)
+        self.sums[total] = (root, other)
         return self._past(total, near + far)
 
     def _past(self, root: SSAValue, distance: int) -> SSAValue:
@@ -291,11 +285,26 @@ class Writer:
             far = int(known)
         else:
             offset, far = self.offsets.get(offset, (offset, 0))
-            root = self.pure("tt.addptr", (root, offset), ptr.type)
+            root = self._moved(root, offset)
         if near + far == 0:
             return root
         result = self.pure("tt.addptr", (root, self.index(near + far)), ptr.type)
         self.offsets[result] = (root, near + far)
+        return result
+
+    def _moved(self, ptr: SSAValue, offset: SSAValue) -> SSAValue:
+        """`move`, first by what changes least: pointers are then moved outside of the loops that the rest changes in."""
+        depth = self.depths
+        if (parts := self.sums.get(offset)) is not None:
+            outer, inner = sorted(parts, key=lambda part: depth.get(part, 0))
+            if max(depth.get(ptr, 0), depth.get(outer, 0)) < depth.get(inner, 0):
+                return self._moved(self._moved(ptr, outer), inner)
+        if (made := self.moves.get(ptr)) is not None:
+            before, last = made
+            if max(depth.get(before, 0), depth.get(offset, 0)) < depth.get(last, 0):
+                return self._moved(self._moved(before, offset), last)
+        result = self.pure("tt.addptr", (ptr, offset), ptr.type)
+        self.moves[result] = (ptr, offset)
         return result
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
