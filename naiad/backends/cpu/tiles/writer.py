@@ -105,7 +105,7 @@ class Writer:
         return known
 
     def _same(self, type: Attribute) -> int:
-        """A number for a type, to save hashing it; equal objects may have two, and what is made of them is not shared."""
+        """A number for a type, to save hashing it; equal ones may have two, and what is made of them is not shared."""
         self.types[id(type)] = type  # so that the number stays its own
         return id(type)
 
@@ -293,7 +293,7 @@ class Writer:
         return result
 
     def _moved(self, ptr: SSAValue, offset: SSAValue) -> SSAValue:
-        """`move`, first by what changes least: pointers are then moved outside of the loops that the rest changes in."""
+        """`move`, first by what changes least: pointers then move outside of the loops that the rest changes in."""
         depth = self.depths
         if (parts := self.sums.get(offset)) is not None:
             outer, inner = sorted(parts, key=lambda part: depth.get(part, 0))
