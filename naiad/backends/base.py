@@ -156,6 +156,9 @@ class BaseBackend(ABC):
             advice = Explanation(advice="mend the text there; naiad-opt FILE reads it alone")
             raise CompilationError(f"this is no {stage}: {error.msg}", place, advice) from error
 
+    def adopt(self, stage: str, code: Any, metadata: dict[str, Any]) -> None:  # noqa: B027
+        """Learns from code that a user put in the place of a stage's, or that a stage made of that."""
+
     def pack_metadata(self, metadata: Any) -> Any:
         """What the launcher gets of the metadata: by default all of it."""
         return metadata

@@ -149,9 +149,14 @@ class _Compilation:
                 raise ValueError(f"{self.src.path} is of no stage of {self.backend.target.backend}: expected {known}")
             names = names[names.index(self.src.ext) + 1 :]
             metadata["writes"] = self._written(self.src.ext, module)
+            self.backend.adopt(self.src.ext, module, metadata)
+        is_own = isinstance(self.src, ASTSource)
         for name in names:
             made = stages[name](module, metadata)
             module = self._replaced(name, made, metadata)
+            is_own = is_own and module is made
+            if not is_own:
+                self.backend.adopt(name, module, metadata)
             if name == "ttir" or module is not made:
                 metadata["writes"] = self._written(name, module)
             results[name] = module

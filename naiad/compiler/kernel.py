@@ -83,12 +83,13 @@ class CompiledKernel:
             self.module, self.function, self.n_regs, self.n_spills, self.n_max_threads = driver.load(
                 self.name, self.kernel, self.metadata
             )
+            run = driver.launcher_cls(self.src, self.metadata)
         except Exception as error:
             # A copy: the error that was raised holds the frames, and so the arguments, of this launch.
             failed = copy.copy(error).with_traceback(None)
             self._run = lambda *args, **keywords: _raise(failed)
             raise
-        self._run = driver.launcher_cls(self.src, self.metadata)
+        self._run = run
         if hook := knobs.runtime.kernel_load_end_hook:
             hook(self.module, self.function, self.name, self.metadata_group, self.hash)
 

@@ -112,7 +112,8 @@ class IRSource:
         with open(path) as file:
             self.src = file.read()
         found = re.search(
-            r"tt\.func\s+(?:public\s+)?@(\w+)\s*\(|\.entry\s+(\w+)\s*\(|define\s+void\s+@(\w+)\(", self.src
+            r"tt\.func\s+(?:public\s+)?@(\w+)\s*\(|\.entry\s+(\w+)\s*\(|define\s+(?:ptx_kernel\s+)?void\s+@(\w+)\(",
+            self.src,
         )
         if found is None:
             raise ValueError(f"{path} has no kernel (tt.func, .entry or define)")
@@ -120,7 +121,14 @@ class IRSource:
         self.signature = self._signature()
 
     def _signature(self) -> dict[Any, str]:
-        """The types of the arguments, by index, read from the first tt.func."""
+        """The types of the arguments, by index, read from the first tt.func, or from the entry of PTX."""
+        if self.ext == "ptx":
+            entry = re.search(r"\.entry\s+\w+\s*\((.*?)\)", self.src, re.DOTALL)
+            words = re.findall(r"\.param\s+\.([a-z])(\d+)(\s+\.ptr)?", entry.group(1) if entry else "")
+            return {
+                i: "*i8" if ptr else f"{'fp' if kind == 'f' else 'i'}{bits}"
+                for i, (kind, bits, ptr) in enumerate(words)
+            }
         head = re.search(r"tt\.func[^(]*\((.*?)\)\s*(?:attributes|->|\{)", self.src, re.DOTALL)
         types = re.findall(r"%\w+\s*:\s*(!tt\.ptr<\w+|\w+)", head.group(1)) if head else []
         names = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}

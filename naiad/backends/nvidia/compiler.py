@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from naiad import knobs
 from naiad.backends.base import SOURCES, BaseBackend, GPUTarget, Language, Options, Stage
+from naiad.errors import Explanation
 
 __all__ = ["NvidiaBackend", "NvidiaOptions"]
 
@@ -137,6 +138,19 @@ class NvidiaBackend(BaseBackend):
             print(said)
         return cubin
 
+    def adopt(self, stage: str, code: Any, metadata: dict[str, Any]) -> None:
+        """The kernel's name, its warps, and the bytes of its parameters, which the launcher looks at."""
+        if not isinstance(code, str | bytes):
+            return
+        from naiad.backends.nvidia.entry import entry_of
+
+        if (entry := entry_of(stage, code)) is None:
+            said = Explanation(KERNELS.get(stage, "an entry"), "none", "mend the file that takes this stage's place")
+            raise ValueError("\n".join([f"the {stage} has no kernel", *said.lines()]))
+        metadata["name"], metadata["parameters"] = entry.name, list(entry.sizes)
+        if entry.threads:
+            metadata["num_warps"] = entry.threads // 32
+
     def derive(self, name: str, asm: Mapping[str, Any], metadata: Any) -> str | bytes | None:
         """`sass`: the machine code as text, by nvdisasm."""
         if name != "sass":
@@ -144,6 +158,10 @@ class NvidiaBackend(BaseBackend):
         from naiad.backends.nvidia.tools import disassemble
 
         return disassemble(asm["cubin"])
+
+
+KERNELS = {"llir": "define ptx_kernel void @name(...)", "ptx": ".visible .entry name(...)"}
+"""How code begins a kernel."""
 
 
 def warps_of(module: Any) -> int | None:

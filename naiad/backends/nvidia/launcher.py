@@ -16,7 +16,7 @@ from naiad.backends.launch.record import RECORD_OFFSET, Code, Form, Run, load_co
 from naiad.backends.nvidia import launcher_code
 from naiad.backends.nvidia.launcher_code import Word
 from naiad.backends.nvidia.libcuda import check, cuda, current_context
-from naiad.backends.nvidia.parameters import parameters_of
+from naiad.backends.nvidia.parameters import parameters_of, scratch
 from naiad.backends.signature import Path
 
 __all__ = ["NvidiaLauncher", "bind", "native_enabled"]
@@ -33,7 +33,8 @@ class NvidiaLauncher:
     """Launches one kernel, with all of its parameters' arguments in order."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
-        self.parameters = list(parameters_of(src))
+        own = list(parameters_of(src))
+        self.parameters = [*own, *scratch(own, getattr(metadata, "parameters", None))]
         self.slots: list[tuple[Path, str]] = [(p.path, p.code) for p in self.parameters]
         codes = "".join(p.code for p in self.parameters)
         self.pack = struct.Struct("<" + codes).pack
