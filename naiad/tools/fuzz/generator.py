@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 
-from naiad.tools.fuzz import arithmetic, control, moves, products, sources
+from naiad.tools.fuzz import arithmetic, control, moves, products, sources, streams
 from naiad.tools.fuzz.program import Program
 from naiad.tools.fuzz.scope import Scope
 
@@ -43,6 +43,12 @@ PRODUCTIONS: tuple[tuple[int, Production], ...] = (
     (1, products.product_of_product),
     (1, products.batch_product),
     (1, products.scaled_product),
+    (1, streams.streamed),
+    (1, streams.running),
+    (1, streams.described),
+    (1, streams.fetched),
+    (1, streams.pairs),
+    (1, streams.rearranged),
     (2, control.loop),
     (2, control.branch),
     (1, control.halving),
