@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from naiad.environment import SettingError
 from naiad.tools import cache, env, link
@@ -48,15 +47,10 @@ def _run(args: argparse.Namespace) -> int:
     from naiad.tools import run
 
     compat.install(children=True)
-    if args.module:
-        run.run_module(args.script, args.args)
-    elif not Path(args.script).exists():
-        print(
-            f"naiad run: there is no file {args.script}; for a module say `naiad run -m {args.script}`", file=sys.stderr
-        )
+    if missing := run.missing(args.script, args.module):
+        print(f"naiad run: {missing}", file=sys.stderr)
         return 2
-    else:
-        run.run_script(args.script, args.args)
+    (run.run_module if args.module else run.run_script)(args.script, args.args)
     return 0
 
 

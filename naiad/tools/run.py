@@ -2,12 +2,31 @@
 
 import builtins
 import importlib.machinery
+import importlib.util
 import io
 import os
 import runpy
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+
+
+def missing(name: str, is_module: bool) -> str:
+    """Why there is nothing to run under this name; empty where there is."""
+    if is_module:
+        sys.path.insert(0, os.getcwd())
+        try:
+            found = importlib.util.find_spec(name)
+        except (ImportError, ValueError):  # a package on the way to it is not there
+            found = None
+        finally:
+            del sys.path[0]
+        return "" if found else f"there is no module {name}"
+    if not os.path.exists(name):
+        return f"there is no file {name}; for a module say `naiad run -m {name}`"
+    if os.path.isdir(name) and not os.path.exists(os.path.join(name, "__main__.py")):
+        return f"the folder {name} has no __main__.py"
+    return ""
 
 
 def run_script(path: str, arguments: Sequence[str]) -> None:

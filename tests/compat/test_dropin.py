@@ -269,6 +269,24 @@ def test_naiad_run(tmp_path, how):
     assert done.stdout.strip() == "['a', '--flag'] __main__ 3.6.0", done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.py"], "there is no file none.py; for a module say `naiad run -m none.py`"),
+        (["."], "the folder . has no __main__.py"),
+        (["-m", "no_such_module"], "there is no module no_such_module"),
+        (["-m", "no.such.module"], "there is no module no.such.module"),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_a_line(tmp_path, monkeypatch, capsys, words, said):
+    from naiad.tools import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(naiad.compat, "install", lambda children: None)
+    assert cli.main(["run", *words]) == 2
+    assert capsys.readouterr().err == f"naiad run: {said}\n"
+
+
 def _fail(text):
     print("on stderr", file=sys.stderr, flush=True)
     raise ValueError(text + os.environ["NAIAD_TEST_WORD"])
