@@ -152,6 +152,10 @@ class UnsupportedLanguageConstruct(CompilationError):
     """A construct of Python that kernels do not have."""
 
 
+MORE_ADVICE = {"threads": " So do fewer `num_warps`.", "registers": " So does `maxnreg`, or another `num_warps`."}
+"""What else helps where a resource is short."""
+
+
 class OutOfResources(TritonError):
     """The kernel needs more of `name` (shared memory, threads, registers) than the device has."""
 
@@ -159,7 +163,7 @@ class OutOfResources(TritonError):
         self.required, self.limit, self.name = required, limit, name
         super().__init__(
             f"out of resource: {name}, Required: {required}, Hardware limit: {limit}. "
-            "Reducing block sizes or `num_stages` may help."
+            "Reducing block sizes or `num_stages` may help." + MORE_ADVICE.get(name, "")
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
