@@ -104,7 +104,7 @@ def uint_to_uniform_float(x):
         tl.static_assert(tl.constexpr(x.dtype == tl.uint64) or tl.constexpr(x.dtype == tl.int64))
         x = x.to(tl.int64, bitcast=True)
         scale: tl.constexpr = 1.0842020432385337e-19
-    x = tl.where(x < 0, -x - 1, x)
+    x = tl.maximum(x, ~x)
     return x * scale
 
 

@@ -47,3 +47,23 @@ def test_quotients_by_one_number(d: float) -> None:
         np.testing.assert_allclose(out, x / np.float32(d), rtol=3e-7, atol=2e-45)
     text = compiled(quotients, dict(x_ptr=x, o_ptr=out, d=d), dict(BLOCK=512)).asm["ptx"]
     assert text.count("rcp.approx.ftz.f32") == 1 and "div.full" not in text
+
+
+@triton.jit
+def magnitudes(x_ptr, o_ptr, BLOCK: tl.constexpr, LEAST: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    tl.store(o_ptr + at, tl.minimum(~x, x) if LEAST else tl.maximum(x, ~x))
+
+
+@pytest.mark.parametrize("least", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64])
+def test_the_greater_of_a_number_and_its_complement(dtype: type, least: bool) -> None:
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(1).integers(info.min, info.max, 256, dtype, endpoint=True)
+    x[:4] = info.min, info.max, 0, 1
+    out = np.zeros_like(x)
+    run(magnitudes, (1,), x, out, BLOCK=256, LEAST=least)
+    np.testing.assert_array_equal(out, (np.minimum if least else np.maximum)(x, ~x))
+    text = compiled(magnitudes, dict(x_ptr=x, o_ptr=out), dict(BLOCK=256, LEAST=least)).asm["ptx"]
+    assert ("mad.lo.s32" in text) == (dtype == np.int32)  # the complement is left to the multiplier

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from naiad.analysis.allocate import allocate
 from naiad.analysis.axis import AxisInfo
 from naiad.analysis.barriers import insert_barriers
-from naiad.backends.nvidia import copies, products, quotients, wgmma
+from naiad.backends.nvidia import complements, copies, products, quotients, wgmma
 from naiad.backends.nvidia.target import Nvidia
 from naiad.ir.tt.func import FuncOp
 from naiad.lowering import (
@@ -42,7 +42,8 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 RULES = Rules.of(elementwise.rules, integers.rules, casts.rules, make.rules, convert.rules, shape.rules,
                  memory.rules, shared.rules, dot.rules, debug.rules, sort.rules, control.rules, reduce.rules,
-                 scan.rules, copies.rules, products.rules, quotients.rules, wgmma.rules)  # fmt: skip
+                 scan.rules, copies.rules, products.rules, quotients.rules, complements.rules,
+                 wgmma.rules)  # fmt: skip
 
 
 @dataclass(frozen=True)
