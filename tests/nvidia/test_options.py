@@ -126,6 +126,8 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.tar
 """
 
 
+BUFFER = "%m = ttg.local_alloc : () -> !ttg.memdesc<32x32xf16, #shared, #smem, mutable>"
+SLICE = "!ttg.memdesc<16x32xf16, #shared, #smem, mutable, 32x32>"
 SUM = "^bb0(%l: f16, %r: f16): %x = arith.addf %l, %r : f16 {0}.return %x : f16"
 
 
@@ -142,6 +144,14 @@ SUM = "^bb0(%l: f16, %r: f16): %x = arith.addf %l, %r : f16 {0}.return %x : f16"
     ("%m = ttg.local_alloc %c : (tensor<32x32xf16, #blocked>) -> !ttg.memdesc<32x32xf16, #padded, #smem>",
      "padded shared memory"),
     ("%t = arith.constant dense<[1, 2]> : tensor<2xi32, #line>", "a constant tile whose elements differ"),
+    ('%o = "ttn.sort"(%s) <{axis = 1 : i32, descending = false, signed = true}> : (tensor<32x32xf16, #tangled>) -> '
+     "tensor<32x32xf16, #tangled>", "a sort along bits that also count"),
+    (f"{BUFFER} %z = arith.constant 0 : i64 %q = tt.int_to_ptr %z : i64 -> !tt.ptr<f16> "
+     "%p = tt.splat %q : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>, #blocked> %t = ttg.async_copy_global_to_local %p, %m : "
+     "tensor<32x32x!tt.ptr<f16>, #blocked> -> <32x32xf16, #shared, #smem, mutable>", "an asynchronous copy of 2 bytes"),
+    (f"{BUFFER} %v = ttg.memdesc_subslice %m[16, 0] : !ttg.memdesc<32x32xf16, #shared, #smem, mutable> -> {SLICE} "
+     f"%i = arith.constant 1 : i32 %r = scf.for %n = %i to %i step %i iter_args(%x = %v) -> ({SLICE}) : i32 "
+     f"{{ scf.yield %x : {SLICE} }}", "a slice of shared memory as a loop variable"),
 ])  # fmt: skip
 def test_what_cannot_be_written_is_told(op: str, message: str, tmp_path: Path) -> None:
     path, source = tmp_path / "kernel.ttgir", tmp_path / "mine.py"
