@@ -243,6 +243,13 @@ class env_class(env_base[type | None]):
         super().__init__(key, None, doc)
         self.base = base
 
+    def transform(self, value: Any) -> Any:
+        if value is None or callable(value):
+            return value
+        if isinstance(value, str):
+            return self.parse(value)
+        raise SettingError(f"Unable to use {value!r} for {self.key}: expected a class, or its name as MODULE:CLASS")
+
     def parse(self, text: str) -> type:
         module, colon, name = text.partition(":")
         if not colon:

@@ -99,10 +99,10 @@ class GroupStore:
         """The group as an entry; None where there is none, or where it is not what was written."""
         try:
             group = self.manager.get_group(f"{self.name}.json") or {}
-        except OSError as error:
-            warn_once(f"the cache cannot be read: {error}")
-            return None
-        if f"{self.name}.json" not in group:
+            if f"{self.name}.json" not in group:
+                return None
+        except Exception as error:  # of a manager of the user's: none of them is a reason not to compile
+            warn_once(f"the cache ({type(self.manager).__name__}) cannot be read: {error!r}")
             return None
         try:
             return self._entry(key, group)
@@ -137,8 +137,9 @@ class GroupStore:
         text = json.dumps({**metadata, "digest": _digest(metadata)}, default=vars)
         try:
             return self._put(key, text, entry)
-        except OSError as error:
-            warn_once(f"compiled kernels are not kept: {error}")
+        except Exception as error:
+            said = error if isinstance(error, OSError) else repr(error)
+            warn_once(f"compiled kernels are not kept: {said}")
             return {}
 
     def _put(self, key: str, metadata: str, entry: Entry) -> dict[str, str]:

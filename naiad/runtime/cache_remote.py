@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from naiad import knobs
-from naiad.environment import warn_once
+from naiad.environment import SettingError, warn_once
 from naiad.runtime.cache_files import CacheManager, FileCacheManager, digest_of
 
 REST = 30.0
@@ -81,7 +81,22 @@ class RemoteCacheManager(CacheManager):
             )
         self._local_only = dump or override
         self._files = FileCacheManager(key, override=override, dump=dump)
-        self._backend: Any = None if self._local_only else backend(key)
+        self._backend: Any = None if self._local_only else self._connected(backend, key)
+        self._local_only |= self._backend is None
+
+    def _connected(self, backend: Any, key: str) -> Any:
+        """The store for a key; None where it is resting, or there is none to be had."""
+        if time.monotonic() < _rests.get(backend, 0.0):
+            return None
+        try:
+            return backend(key)
+        except SettingError:
+            raise
+        except Exception as error:  # of any library, as in `_asked`
+            _rests[backend] = time.monotonic() + REST
+            name = getattr(backend, "__name__", "")
+            warn_once(f"the remote cache ({name}) fails: {error}; the local one serves", about=f"{name} False")
+            return None
 
     def get_file(self, filename: str) -> str | None:
         try:
@@ -197,7 +212,7 @@ def _client(host: str, port: int, timeout: float) -> Any:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
     except ImportError as error:
-        raise RuntimeError(
+        raise SettingError(
             "TRITON_REMOTE_CACHE_BACKEND names redis, whose package is not installed: pip install 'naiad[redis]'"
         ) from error
     return redis.Redis(

@@ -173,6 +173,21 @@ def store(cache_folder):
     Store.answer = None
 
 
+def test_a_backend_that_cannot_be_made(store, hits, monkeypatch):
+    """It is left alone for a while, as one that answers no more."""
+    made = []
+
+    def refuse(self, key):
+        made.append(key)
+        raise ConnectionError("nobody is there")
+
+    monkeypatch.setattr(store, "__init__", refuse)
+    with pytest.warns(RuntimeWarning, match=r"remote cache \(Store\) fails: nobody is there; the local one serves"):
+        launch()
+    quietly(launch)
+    assert hits == [False, True] and len(made) == 1
+
+
 def changed(found):
     return {name: data[:-1] + bytes([data[-1] ^ 1]) for name, data in found.items()}
 

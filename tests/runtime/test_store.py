@@ -169,6 +169,37 @@ def test_a_manager_of_the_users(tmp_path, hits):
     assert second.asm["llir"] == first.asm["llir"] and "add.json" in second.metadata_group
 
 
+@pytest.mark.parametrize("fault", ["raises", "is no mapping", "keeps nothing"])
+def test_a_manager_that_fails_is_told_and_the_kernel_compiled(fault, hits, monkeypatch):
+    class Manager(FileCacheManager):
+        def get_group(self, filename):
+            if fault == "raises":
+                raise KeyError("a bug")
+            return 5 if fault == "is no mapping" else None
+
+        def put(self, *args, **keywords):
+            if fault == "keeps nothing":
+                raise ConnectionError("gone")
+            return super().put(*args, **keywords)
+
+    monkeypatch.setattr(environment, "_said", set())
+    knobs.cache.manager_class = Manager
+    said = (
+        "kernels are not kept: gone" if fault == "keeps nothing" else r"the cache \(Manager\) cannot be read: .*Error"
+    )
+    with pytest.warns(RuntimeWarning, match=said):
+        launch()
+    assert hits == [False]
+
+
+def test_what_is_assigned_as_a_manager():
+    knobs.cache.manager_class = "naiad.runtime.cache:FileCacheManager"
+    assert knobs.cache.manager_class is FileCacheManager
+    knobs.cache.manager_class = 5
+    with pytest.raises(RuntimeError, match="Unable to use 5 for TRITON_CACHE_MANAGER: expected a class, or its name"):
+        launch()
+
+
 def test_a_hit_in_a_new_process_imports_no_compiler(cache_folder):
     code = """
         import sys, numpy as np
