@@ -1,11 +1,15 @@
 """The backends, by name, and which one compiles for a target. Importing this imports none of them."""
 
+import contextlib
 import importlib
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from naiad import knobs
 from naiad.backends.base import BaseBackend, GPUTarget
 from naiad.backends.driver import DriverBase
 from naiad.backends.driver import driver as drivers
@@ -28,13 +32,22 @@ class Backend:
 class InTree:
     """A Backend of naiad's own: each half is imported when it is asked for."""
 
-    def __init__(self, compiler: str, driver: str, device: str = "") -> None:
+    def __init__(self, compiler: str, driver: str, device: str = "", files: tuple[str, ...] = ()) -> None:
         self._paths = compiler, driver
-        self._device = device
+        self._device, self._files = device, files
 
     def is_active(self) -> bool:
         """Whether this machine has such a device; a backend whose device is missing is not imported to say so."""
-        return (not self._device or _named(self._device)() is not None) and self.driver.is_active()
+        return (not self._device or self._has_device()) and self.driver.is_active()
+
+    def _has_device(self) -> bool:
+        """Whether the driver's library finds a device. Where Linux has no file for one it is not asked: a fifth of a
+        first call would go there."""
+        if sys.platform == "linux" and self._device.partition(":")[0] not in sys.modules:
+            with contextlib.suppress(OSError):
+                if knobs.nvidia.libcuda_path is None and not any(f.startswith(self._files) for f in os.listdir("/dev")):
+                    return False
+        return _named(self._device)() is not None
 
     @cached_property
     def compiler(self) -> type[BaseBackend]:
@@ -45,12 +58,14 @@ class InTree:
         return _named(self._paths[1])
 
 
-# name -> ("module:class" of the compiler, of the driver, what gives None without a device); a GPU before the CPU.
-IN_TREE = {
+# name -> ("module:class" of the compiler, of the driver, what gives None without a device, and how the names of the
+# files begin that Linux has for one: by its driver, on a board, under Windows); a GPU before the CPU.
+IN_TREE: dict[str, tuple[Any, ...]] = {
     "nvidia": (
         "naiad.backends.nvidia.compiler:NvidiaBackend",
         "naiad.backends.nvidia.driver:NvidiaDriver",
         "naiad.backends.nvidia.libcuda:library",
+        ("nvidia", "nvhost", "nvmap", "dxg"),
     ),
     "cpu": ("naiad.backends.cpu.compiler:CPUBackend", "naiad.backends.cpu.device:CPUDriver"),
 }
