@@ -70,12 +70,19 @@ def _hint(pattern: str, expected: str, advice: str) -> Hint:
     return Hint(re.compile(pattern), expected, advice)
 
 
+INT = "pass an int: n // 2 instead of n / 2, or triton.cdiv"
 HINTS = (
     _hint(
         r"must be of type tl\.constexpr|arguments must be .*constexpr|must be known when the kernel is compiled",
         "a value known when the kernel is compiled (constexpr)",
         "make it a parameter `NAME: tl.constexpr`; for a runtime size use a constexpr block and mask what lies outside",
     ),
+    _hint(
+        r"^Shape element \d+ must have type|cannot be interpreted as an integer",
+        "an int known when the kernel is compiled",
+        INT,
+    ),
+    _hint(r"^arange must fit in int32", "bounds from 0 to 2**31 - 1", "make them smaller, and add an offset in int64"),
     _hint(r"power of 2|power of two", "a power of two", "round up with triton.next_power_of_2 and mask the rest"),
     _hint(
         r"[Cc]annot broadcast|incompatible dimensions|Cannot make_shape_compatible|shape.*mismatch|rank mismatch",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from naiad.errors import explain
 from naiad.language.builder import builder
 from naiad.language.builtin import builtin
 from naiad.language.casts import cast_to, check_fp8
@@ -37,7 +38,11 @@ def arange(start: int, end: int) -> tensor:
     """The int32 tile start, start + 1, ..., end - 1. How many they are is a power of two."""
     start, end = known_number(start), known_number(end)
     if not isinstance(start, int) or not isinstance(end, int):
-        raise ValueError("arange's arguments must be of type tl.constexpr")
+        error = ValueError("arange's arguments must be of type tl.constexpr")
+        if isinstance(start, tensor) or isinstance(end, tensor):
+            raise error
+        advice = "pass an int: n // 2 instead of n / 2, or triton.cdiv"
+        raise explain(error, expected="an int known when the kernel is compiled", advice=advice)
     if start >> 32 or end >> 32:
         raise ValueError("arange must fit in int32")
     if end <= start:

@@ -301,6 +301,22 @@ def adds_constant(out, n: tl.constexpr):
 
 
 @triton.jit
+def counts_constant(out, n: tl.constexpr):
+    for i in tl.static_range(n):
+        tl.store(out + i, i)
+
+
+@triton.jit
+def counts_tile(out, n: tl.constexpr):
+    tl.store(out + tl.arange(0, n), 1)
+
+
+@triton.jit
+def counts_shape(out, n: tl.constexpr):
+    tl.store(out, tl.sum(tl.reshape(tl.arange(0, 32), (n,)), 0))
+
+
+@triton.jit
 def casts_to(out, n: tl.constexpr):
     tl.store(out, tl.arange(0, 4).to(n))
 

@@ -201,3 +201,10 @@ def test_a_dtype_of_another_library_has_advice():
 
     said = str(mistake(m.casts_to, P, n=np.dtype("f4")))
     assert "\nexpected: such as tl.float32\n" in said and "pass the language's own dtype" in said
+
+
+@pytest.mark.parametrize("kernel", [m.counts_constant, m.counts_tile, m.counts_shape])
+def test_a_constant_that_is_no_int_is_not_called_unknown(kernel):
+    said = str(mistake(kernel, P, n=64 / 2))
+    assert "\nexpected: an int known when the kernel is compiled\n" in said and "n // 2 instead of n / 2" in said
+    assert "make it a parameter" not in said
