@@ -3,7 +3,6 @@
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from naiad.analysis.unseen import unseen_where_masked
 from naiad.ir.base import bits, element
 from naiad.layouts.axes import register_run
 from naiad.lowering.rules import Rules
@@ -45,21 +44,13 @@ def load(op: Operation, e: Threads) -> str | list[list[str]]:
     access = how(op, vector, kind)
     pointers, n = e.registers(op.ptr), e.count(op.ptr.type)
     masks = e.registers(op.mask) if op.mask is not None else [None] * n
-    others = absent(op, kind, e)
+    others = e.registers(op.other) if op.other is not None else [zero_of(kind)] * n
     out: list[str] = []
     for at in range(0, n, vector):
         fallback = e.pack(others[at : at + vector], kind, access.bits) if op.mask is not None else []
         words = e.target.load_global(e, pointers[at], masks[at], fallback, access)
         out += e.unpack(words, kind, access.bits)
     return [out] if isinstance(op.ptr.type, TensorType) else out[0]
-
-
-def absent(op: Operation, kind: str, e: Threads) -> list[str]:
-    """What the registers of a load hold where its mask is false; 0 where the op does not say."""
-    n = e.count(op.ptr.type)
-    if unseen_where_masked(op):
-        return ["poison"] * n
-    return e.registers(op.other) if op.other is not None else [zero_of(kind)] * n
 
 
 def zero_of(kind: str) -> str:
