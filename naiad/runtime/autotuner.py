@@ -171,8 +171,8 @@ class Autotuner(KernelInterface):
         try:
             config = self._config(args, kwargs) if len(self.configs) > 1 else self.configs[0]
             self.best_config, chosen = config, config.all_kwargs()
-            if conflicts := kwargs.keys() & chosen.keys():
-                raise conflicting(config, sorted(conflicts))
+            if not kwargs.keys().isdisjoint(chosen):
+                raise conflicting(config, sorted(kwargs.keys() & chosen.keys()))
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **chosen})
             return launch(self.fn, args, kwargs | chosen)
