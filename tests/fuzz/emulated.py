@@ -21,7 +21,7 @@ from tests.nvidia.harness import run
 def options(seed: int) -> dict[str, Any]:
     """How the kernel of a seed is compiled: for which GPU, for how many warps, stages and blocks of a cluster."""
     rng = random.Random(f"options {seed}")
-    arch = rng.choice((80, 90))
+    arch = rng.choice((80, 89, 90, 90))
     ctas = rng.choice((1, 1, 1, 2)) if arch >= 90 else 1
     return dict(arch=arch, num_warps=rng.choice((1, 2, 4, 4, 8)), num_stages=rng.choice((1, 2, 3, 4)), num_ctas=ctas)
 

@@ -147,8 +147,9 @@ SUM = "^bb0(%l: f16, %r: f16): %x = arith.addf %l, %r : f16 {0}.return %x : f16"
     ('%o = "ttn.sort"(%s) <{axis = 1 : i32, descending = false, signed = true}> : (tensor<32x32xf16, #tangled>) -> '
      "tensor<32x32xf16, #tangled>", "a sort along bits that also count"),
     (f"{BUFFER} %z = arith.constant 0 : i64 %q = tt.int_to_ptr %z : i64 -> !tt.ptr<f16> "
-     "%p = tt.splat %q : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>, #blocked> %t = ttg.async_copy_global_to_local %p, %m : "
-     "tensor<32x32x!tt.ptr<f16>, #blocked> -> <32x32xf16, #shared, #smem, mutable>", "an asynchronous copy of 2 bytes"),
+     "%p = tt.splat %q : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>, #blocked> "
+     "%t = ttg.async_copy_global_to_local %p, %m : tensor<32x32x!tt.ptr<f16>, #blocked> -> "
+     "<32x32xf16, #shared, #smem, mutable>", "an asynchronous copy of 2 bytes"),
     (f"{BUFFER} %v = ttg.memdesc_subslice %m[16, 0] : !ttg.memdesc<32x32xf16, #shared, #smem, mutable> -> {SLICE} "
      f"%i = arith.constant 1 : i32 %r = scf.for %n = %i to %i step %i iter_args(%x = %v) -> ({SLICE}) : i32 "
      f"{{ scf.yield %x : {SLICE} }}", "a slice of shared memory as a loop variable"),
