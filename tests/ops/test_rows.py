@@ -72,3 +72,18 @@ def test_rows_are_stored_as_such():
     kernel = spread[(4,)](x, out, 1000, 100, 5, 110, False, 256)
     stores = [line for line in kernel.asm["ttcir"].splitlines() if "ttc.store" in line]
     assert stores and "ttc.scatter" in kernel.asm["ttcir"]
+
+
+@triton.jit
+def unsigned(out, n, BLOCK: tl.constexpr):
+    i = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.uint32)
+    tl.store(out + i, (i % n.to(tl.uint32)).to(tl.int64))
+    tl.store(out + 2 * BLOCK + i, (i // n.to(tl.uint32)).to(tl.int64))
+
+
+@pytest.mark.parametrize("n", [48, 2**31, 2**32 - 16, 2**32 - 1])
+def test_numbers_without_a_sign_by_large_ones(n):
+    out = np.full((2, 128), -1, np.int64)
+    unsigned[(2,)](out, n, BLOCK=64)
+    i = np.arange(128)
+    np.testing.assert_array_equal(out, [i % n, i // n])

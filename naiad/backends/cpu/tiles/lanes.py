@@ -10,6 +10,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import IntegerType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from naiad.backends.cpu.tiles.facts import Facts
 from naiad.backends.cpu.tiles.writer import Writer
 from naiad.ir.attributes import attribute
 from naiad.ir.base import bits, vector
@@ -347,5 +348,6 @@ def scalar_op(
         return (w.integer(name, *values),)
     result = w.pure_many(name, values, types, properties)
     if name in ("arith.extsi", "arith.trunci") and result[0] not in w.facts and values[0].type != i1:
-        w.facts[result[0]] = w.known(values[0])
+        known = w.known(values[0])
+        w.facts[result[0]] = known if name == "arith.extsi" else Facts(known.divisor, frozenset(result))
     return result
