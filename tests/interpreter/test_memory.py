@@ -1,5 +1,7 @@
 """Loads, stores, block pointers and descriptors: what is masked off touches nothing, what is outside is not written."""
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -219,3 +221,33 @@ def test_descriptor_atomics(kind):
     for program in range(4):
         want = {"add": np.add, "max": np.maximum, "xor": np.bitwise_xor}[kind](want, value + np.uint32(program))
     assert np.array_equal(out, want)
+
+
+@jit
+def add_to(x, o):
+    tl.atomic_add(o, tl.load(x))
+
+
+@pytest.mark.parametrize("kernel", [lambda x, o: copy[(1,)](x, o, 8, 0, 1, BLOCK=8), lambda x, o: add_to[(1,)](x, o)])
+def test_a_read_only_array_is_read_only(kernel):
+    """A memory map of a file that is read-only would end the process."""
+    out, locked = np.zeros(8, "f4"), np.frombuffer(mmap.mmap(-1, 64, access=mmap.ACCESS_READ), "f4")[:8]
+    kernel(locked, out)
+    with pytest.raises(InterpreterError, match=r"o, an array that is read-only; pass o.copy\(\)"):
+        kernel(out, locked)
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+def test_what_has_no_memory_is_named():
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    out, whole = torch.zeros(8), torch.ones(8)
+    with pytest.raises(RuntimeError, match="argument x: Cannot access data pointer"):
+        add_to[(1,)](whole.to_sparse(), out)
+    with FakeTensorMode():
+        fake = torch.ones(8)
+    with pytest.raises(InterpreterError, match="load from an address outside of memory: 0x0"):
+        add_to[(1,)](fake, out)
+    with pytest.raises(TypeError, match="argument o: an array of dtype >f4 has the bytes"):
+        add_to[(1,)](whole, np.zeros(8, ">f4"))

@@ -69,9 +69,13 @@ class Arguments:
         raise TypeError(f"{name}: an argument of type {argument.__class__.__name__} cannot be passed to a kernel")
 
     def _pointer(self, name: str, argument: Any, const: bool) -> tensor:
-        element = named_dtype(pointer_name(argument.dtype, False).removeprefix("*"))
-        host = self._on_host(argument)
-        start = address(host)
+        try:
+            element = named_dtype(pointer_name(argument.dtype, False).removeprefix("*"))
+            host = self._on_host(argument)
+            start = address(host)
+        except (TypeError, RuntimeError) as error:  # a dtype that kernels do not know, no memory
+            kind = TypeError if isinstance(error, TypeError) else RuntimeError
+            raise kind(f"argument {name}: {error}") from error
         self._add_buffer(name, host, start)
         type = pointer_type(element, const=const)
         return tensor(np.int64(start), type)
@@ -94,6 +98,8 @@ class Arguments:
         host = base if base is not None and hasattr(base, "untyped_storage") else host
         if hasattr(host, "untyped_storage"):
             storage = host.untyped_storage()
+            if not storage.data_ptr():  # of an empty tensor, or of one without memory
+                return
             self.buffers.known.append(Buffer(name, storage.data_ptr(), storage.nbytes()))
         elif isinstance(host, np.ndarray) and host.size:
             self.buffers.known.append(_extent(name, host))
@@ -115,7 +121,7 @@ def _extent(name: str, array: Any) -> Buffer:
     steps = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
     low = sum(step for step in steps if step < 0)
     high = sum(step for step in steps if step > 0) + array.itemsize
-    return Buffer(name, address(array) + low, high - low)
+    return Buffer(name, address(array) + low, high - low, array.flags.writeable)
 
 
 def _annotated(annotation: Any) -> dtype | None:

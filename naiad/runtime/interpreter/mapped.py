@@ -16,14 +16,19 @@ LOWEST, HIGHEST = 1 << 16, 1 << 47
 
 @dataclass(frozen=True)
 class Buffer:
-    """The memory of one argument: its name, first byte and size."""
+    """The memory of one argument: its name, first byte and size, and whether it may be written."""
 
     name: str
     start: int
     size: int
+    is_writable: bool = True
 
     def __str__(self) -> str:
         return f"{self.name} is {self.size} bytes at {self.start:#x}"
+
+
+READ = "load from"
+"""The action that changes nothing."""
 
 
 @dataclass
@@ -37,7 +42,11 @@ class Buffers:
         if not addresses.size:
             return
         first, last = int(addresses.min()), int(addresses.max()) + size
-        if any(buffer.start <= first and last <= buffer.start + buffer.size for buffer in self.known):
+        holders = [b for b in self.known if b.start <= first and last <= b.start + b.size]
+        if holders:
+            locked = [] if action == READ else [b.name for b in holders if not b.is_writable]
+            if len(locked) == len(holders):
+                raise InterpreterError(f"{action} {locked[0]}, an array that is read-only; pass {locked[0]}.copy()")
             return
         bad = addresses[~_are_mapped(addresses, size)]
         if bad.size:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from naiad.language.types import dtype
-from naiad.runtime.interpreter.mapped import HIGHEST, LOWEST
+from naiad.runtime.interpreter.mapped import HIGHEST, LOWEST, READ
 from naiad.runtime.interpreter.tiles import Rule, Tile, bytes_of, element_of, filled, shape_of
 
 _WORDS: dict[int, Any] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
@@ -78,7 +78,7 @@ class Access:
 
     def read(self, builder: Any, element: np.dtype, other: Tile | None) -> Tile:
         """The tile with the elements read; `other` (0 where None) in the other lanes."""
-        builder.buffers.check(self.addresses, element.itemsize, "load from")
+        builder.buffers.check(self.addresses, element.itemsize, READ)
         base = np.zeros((), element) if other is None else other
         result = np.broadcast_to(base, self.lanes.shape).astype(element)
         result[self.lanes] = peek(self.addresses, element)
