@@ -18,6 +18,7 @@ from naiad.runtime.async_mode import active_mode
 from naiad.runtime.binder import UNUSABLE, Bound, explain_mismatch, make_binder
 from naiad.runtime.dependencies import changed_global
 from naiad.runtime.keywords import LAUNCH_OPTIONS, check_keywords
+from naiad.runtime.memory import check_memory
 from naiad.runtime.places import arrays_in, is_of_host, places_of
 from naiad.runtime.specialize import extra_of
 
@@ -141,26 +142,6 @@ class Device:
             where = f"in the grid of {self.function.__name__}"
             error.add_note(f"{where}, which is called with a dict of {', '.join(named)}")
             raise
-
-
-def check_memory(function: Any, kernel: Any, bound: tuple[Any, ...]) -> None:
-    """Refuses tensors without memory (of FakeTensorMode, of a storage that was resized), and arrays of numpy that are
-    read-only (a memory map may be) where the kernel writes: the kernel would end the process."""
-    for name, value in zip(function.arg_names, bound, strict=True):
-        if hasattr(value, "data_ptr") and not value.data_ptr() and hasattr(value, "numel") and value.numel():
-            kind = type(value).__name__
-            raise ValueError(
-                f"{function.__name__}: argument {name}: expected a tensor in memory, found a {kind} of {value.numel()} "
-                "elements whose address is 0; launch with tensors that hold data (for torch.compile, wrap the launch "
-                "in torch.library.triton_op)"
-            )
-    for name in getattr(getattr(kernel, "metadata", None), "writes", None) or ():
-        value = bound[function.arg_names.index(name)] if "." not in name else None
-        if not getattr(getattr(value, "flags", None), "writeable", True):
-            raise ValueError(
-                f"{function.__name__}: argument {name}: the kernel writes it, and the array is read-only; "
-                f"pass a copy: {name}.copy()"
-            )
 
 
 class Compilation:
