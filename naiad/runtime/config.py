@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from naiad.backends.constants import freeze
+
 OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 
 
@@ -49,7 +51,8 @@ class Config:
         return f"Config({self})"
 
     def _identity(self) -> tuple[Any, ...]:
-        return (*self.all_kwargs().items(), self.pre_hook)
+        """The values as keys: a constant may be a list."""
+        return (*((name, freeze(value)) for name, value in self.all_kwargs().items()), self.pre_hook)
 
     def __hash__(self) -> int:
         return hash(self._identity())

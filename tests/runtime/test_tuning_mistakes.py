@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import naiad
+import naiad.language as tl
 from naiad import knobs
 from naiad.errors import AutotunerError
 from tests.runtime.kernels import scale_in_place
@@ -153,3 +154,16 @@ def test_the_interpreter_loses_what_a_compilation_would(monkeypatch):
     tuned[(1,)](buffer, 100, 2.0)
     assert (buffer == 3).all() and tuned.best_config is LARGE
     assert tuned.reasons[wrong].endswith("in scale_in_place: ValueError: arange's range must be a power of 2")
+
+
+def test_a_constant_of_a_configuration_may_be_a_list():
+    @naiad.jit
+    def add_first(x, STEPS: tl.constexpr):
+        tl.store(x, tl.load(x) + STEPS[0])
+
+    configs = [naiad.Config({"STEPS": [step]}) for step in (1, 1, 2)]
+    assert configs[0] == configs[1] != configs[2]
+    kernel = naiad.autotune(configs, key=[], do_bench=bench)(add_first)
+    x = np.zeros(1, "f4")
+    kernel[(1,)](x)
+    assert x[0] == 1
