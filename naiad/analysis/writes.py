@@ -19,7 +19,7 @@ from naiad.ir.tt.make import AddPtrOp
 from naiad.ir.tt.memory import AtomicCasOp, AtomicRmwOp, StoreOp
 from naiad.ir.types import PointerType, TensorDescType
 
-__all__ = ["written_arguments"]
+__all__ = ["arguments_behind", "destinations", "written_arguments"]
 
 Sources = Sequence[SSAValue] | None
 """The values that a pointer may come from; None where it comes from memory, or from nowhere that can be seen."""
@@ -32,12 +32,17 @@ def written_arguments(module: ModuleOp) -> tuple[int, ...] | None:
 
     It cannot where a pointer is read from memory, or is made of a number that the kernel is given.
     """
+    return arguments_behind(module, (value for op in module.walk() for value in destinations(op)))
+
+
+def arguments_behind(module: ModuleOp, pointers: Iterable[SSAValue]) -> tuple[int, ...] | None:
+    """The indices of the kernel's arguments that pointers may come from; None where that cannot be told."""
     functions = [op for op in module.walk() if isinstance(op, FuncOp)]
-    return _Trace(module, {f.sym_name.data: f for f in functions}).run()
+    return _Trace(module, {f.sym_name.data: f for f in functions}).run(pointers)
 
 
 class _Trace:
-    """The walk from the pointers that are written to where they come from. It visits each value once."""
+    """The walk from pointers to where they come from. It visits each value once."""
 
     def __init__(self, module: ModuleOp, functions: dict[str, FuncOp]) -> None:
         self.module, self.functions = module, functions
@@ -45,9 +50,8 @@ class _Trace:
         self.seen: set[SSAValue] = set()
         self.work: list[SSAValue] = []
 
-    def run(self) -> tuple[int, ...] | None:
-        for op in self.module.walk():
-            self._add(_destinations(op))
+    def run(self, pointers: Iterable[SSAValue]) -> tuple[int, ...] | None:
+        self._add(pointers)
         while self.work:
             value = self.work.pop()
             sources = self._sources(value)
@@ -108,7 +112,7 @@ class _Trace:
         return ()
 
 
-def _destinations(op: Operation) -> Iterator[SSAValue]:
+def destinations(op: Operation) -> Iterator[SSAValue]:
     """The pointers through which an op writes memory, or may: of code from outside, every operand with an address."""
     if isinstance(op, TO_FIRST):
         yield op._operands[0]

@@ -19,6 +19,7 @@ from xdsl.rewriter import Rewriter
 
 from naiad.analysis.axis import AxisInfo
 from naiad.analysis.scratch import scratch_bytes
+from naiad.analysis.writes import arguments_behind, destinations
 from naiad.ir.attributes import keyword
 from naiad.ir.base import bits, element, like, shape
 from naiad.ir.constants import constant, number
@@ -105,6 +106,7 @@ class Pipeliner:
         self.loop, self.axis, self.block = loop, axis, loop.body.block
         self.variable, self.low, self.high, self.step = self.block.args[0], loop.lb, loop.ub, loop.step
         self.ahead = Ahead(set(), set())
+        self.written = list(dict.fromkeys(v for op in loop.walk() for v in destinations(op)))
         self.loads = [op for op in self.block.ops if op.name == "tt.load" and self.is_wanted(op)]
         each = sum(view_bytes(self.view_of(load)) for load in self.loads)
         self.overlapped = self.overlapping()
@@ -149,13 +151,25 @@ class Pipeliner:
             return False
         if load.other is not None and number(load.other) != 0:
             return False
-        if not is_local(load.results[0].type):
+        if not is_local(load.results[0].type) or self.may_be_written(load):
             return False
         needs = Ahead(set(self.ahead.ops), set(self.ahead.variables))
         if not all(self.collect(operand, needs) for operand in load.operands):
             return False
         self.ahead = needs
         return True
+
+    def may_be_written(self, load: Operation) -> bool:
+        """Whether the loop may write what a load reads, so that it must stay behind the stores of earlier turns.
+
+        Different arguments of the kernel are taken for different memory.
+        """
+        if not self.written:
+            return False
+        module = self.loop.get_toplevel_object()
+        assert isinstance(module, ModuleOp)
+        read, written = (arguments_behind(module, values) for values in (load.operands[:1], self.written))
+        return read is None or written is None or bool({*read} & {*written})
 
     def collect(self, value: SSAValue, needs: Ahead) -> bool:
         """Adds what `value` is made of in the loop; False if that cannot run ahead."""
