@@ -159,8 +159,7 @@ def test_tensors_whose_data_changes(spy):
     assert call(x)
     x.data = torch.zeros(64)
     assert call(x) and slot(0) == x.data_ptr().to_bytes(8, "little")
-    empty = torch.empty(0)
-    assert call(empty) and slot(0) == bytes(8)
+    assert not call(torch.empty(0))  # whether memory is missing, or none is needed, is asked elsewhere
 
 
 def test_arrays(spy):
