@@ -28,7 +28,7 @@ class CPUBackend(BaseBackend):
     sources: ClassVar[tuple[str, ...]] = (
         "language/**", "ir/**", "analysis/**", "passes/", "passes/common/**", "passes/ttir/**",
         "lowering/", "backends/", "backends/cpu/**", "backends/launch/", "compiler/**", "rounding.py", "errors.py",
-        "files.py",
+        "grid.py", "files.py",
     )  # fmt: skip
     idle_options: ClassVar[frozenset[str]] = frozenset(
         ("num_warps", "num_ctas", "num_stages", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
