@@ -12,8 +12,9 @@ test:  ## all quick tests
 slow:  ## the slow tests
 	$(PYTHON) -m pytest -n 2 -m slow
 
-fuzz:  ## ten minutes of random kernels, interpreter against CPU
+fuzz:  ## ten minutes of random kernels, interpreter against CPU, and ten against NVIDIA code on the emulator
 	$(PYTHON) -m naiad.tools.fuzz --seconds 600
+	$(PYTHON) -m tests.fuzz.emulated --seconds 600
 
 bench:  ## the CPU benchmarks, side by side with torch
 	$(PYTHON) benchmarks/cpu.py
