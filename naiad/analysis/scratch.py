@@ -15,7 +15,7 @@ from naiad.layouts.axes import axis_bits, broadcast_target, scan_slots, transpos
 from naiad.layouts.convert import SharedMove, plan
 from naiad.layouts.linear import Dims, LinearLayout
 
-__all__ = ["element_bytes", "scratch_bytes", "slot_bytes", "waits"]
+__all__ = ["bytes_beside", "element_bytes", "scratch_bytes", "slot_bytes", "waits"]
 
 
 def element_bytes(type: Attribute) -> int:
@@ -144,3 +144,20 @@ def scratch_bytes(op: Operation) -> int:
     """The bytes of shared memory that an op needs: for its result (ttg.local_alloc), or while it runs."""
     rule = RULES.get(op.name)
     return rule(op) if rule is not None else 0
+
+
+def bytes_beside(function: Operation, loop: Operation) -> int:
+    """Shared memory that is taken while the loop runs, besides the buffers of its loads: an upper bound.
+
+    Those are what tiles before the loop take, operands that a turn computes, and the largest piece of scratch memory.
+    """
+    inside = set(loop.walk())
+    kept = [o for o in function.walk() if o.name == "ttg.local_alloc" and not (o in inside and is_of_load(o))]
+    return sum(map(scratch_bytes, kept)) + max(
+        (scratch_bytes(o) for o in inside if o.name != "ttg.local_alloc"), default=0
+    )
+
+
+def is_of_load(alloc: Operation) -> bool:
+    """Whether what lies in memory is what was loaded, which buffers may take the place of."""
+    return bool(alloc.operands) and isinstance(maker := alloc.operands[0].owner, Operation) and maker.name == "tt.load"

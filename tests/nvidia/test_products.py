@@ -85,6 +85,26 @@ def test_scales_move_before_they_are_spread() -> None:
 
 
 @triton.jit
+def long_halves(a, b, s, o, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    m, n, k, g = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK), tl.arange(0, BK // 32)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + start + k[None, :])
+        y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+        u = tl.load(s + m[:, None] * (K // 32) + start // 32 + g[None, :])
+        total = tl.dot_scaled(x, u, "e5m2", y, None, "bf16", total)
+    tl.store(o + m[:, None] * N + n[None, :], total)
+
+
+def test_operands_that_a_turn_computes_leave_less_memory_for_loads_ahead() -> None:
+    a, b = np.zeros((128, 512), np.uint8), np.zeros((512, 128), ml_dtypes.bfloat16)
+    s, o = np.zeros((128, 16), np.uint8), np.zeros((128, 128), np.float32)
+    sizes = dict(M=128, N=128, BK=256)
+    made = compiled(long_halves, dict(a=a, b=b, s=s, o=o, K=512), sizes, 90, num_stages=4)
+    assert 128 * 256 * 2 < made.metadata.shared <= 232448
+
+
+@triton.jit
 def into_halves(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     c = tl.load(c_ptr + rm[:, None] * N + rn[None, :])

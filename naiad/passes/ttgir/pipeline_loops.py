@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from naiad.analysis.axis import AxisInfo
-from naiad.analysis.scratch import scratch_bytes
+from naiad.analysis.scratch import bytes_beside
 from naiad.analysis.writes import arguments_behind, destinations
 from naiad.ir.attributes import keyword
 from naiad.ir.base import bits, element, like, shape
@@ -66,19 +66,12 @@ class PipelineLoops(ModulePass):
                 for loop in [o for o in function.walk() if isinstance(o, ForOp)]:
                     stages = self.stages_of(loop)
                     if stages > 1 and not any(isinstance(o, ForOp) for o in loop.body.walk()):
-                        Pipeliner(loop, stages, axis, self.shared_limit - other_bytes(function, loop)).run()
+                        Pipeliner(loop, stages, axis, self.shared_limit - bytes_beside(function, loop)).run()
                 eliminate_dead_code(op)
 
     def stages_of(self, loop: ForOp) -> int:
         given = loop.attributes.pop(STAGES, None)
         return given.value.data if isinstance(given, IntegerAttr) else self.num_stages
-
-
-def other_bytes(function: Operation, loop: Operation) -> int:
-    """Shared memory that is taken while the loop runs, besides its own buffers: an upper bound of its largest piece."""
-    inside = set(loop.walk())
-    outside = sum(scratch_bytes(o) for o in function.walk() if o.name == "ttg.local_alloc" and o not in inside)
-    return outside + max((scratch_bytes(o) for o in inside if o.name != "ttg.local_alloc"), default=0)
 
 
 @dataclass
