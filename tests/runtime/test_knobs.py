@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import naiad
 from naiad import environment, knobs
 
 ROOT = str(Path(__file__).parent.parent.parent)
@@ -232,7 +233,7 @@ def test_an_architecture_that_no_backend_has(monkeypatch):
 
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm_wrong")
     with pytest.raises(RuntimeError, match=r"TRITON_OVERRIDE_ARCH=sm_wrong: no backend of .* has this architecture"):
-        write_scalar.warmup(np.float64, 3, grid=(1,))
+        naiad.jit(write_scalar.fn).warmup(np.float64, 3, grid=(1,))
 
 
 def test_a_dump_folder_that_cannot_be_written(monkeypatch):
@@ -243,5 +244,6 @@ def test_a_dump_folder_that_cannot_be_written(monkeypatch):
     monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
     monkeypatch.setenv("TRITON_DUMP_DIR", "/dev/null/dump")
+    compiled_nowhere_yet = naiad.jit(write_scalar.fn)
     with pytest.raises(RuntimeError, match="TRITON_DUMP_DIR cannot be written"):
-        write_scalar.warmup(np.int16, 3, grid=(1,))
+        compiled_nowhere_yet.warmup(np.int16, 3, grid=(1,))
