@@ -13,24 +13,15 @@ from naiad.backends.nvidia import libcuda, tools
 from naiad.backends.nvidia.libcuda import CudaError
 from naiad.errors import OutOfResources, PTXASError
 
-from .fake_gpu import FakeGPU, build
+from .fake_gpu import FakeGPU
 
 torch = pytest.importorskip("torch", reason="the stand-in of the GPU has torch's tensors")
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("cuda"))
-
-
 @pytest.fixture
-def gpu(library, monkeypatch):
-    made = FakeGPU(library)
-    made.install(monkeypatch)
-    made.move(0)
-    made.set("fake_parameters", 3)
-    yield made
-    made.forget()
+def gpu(gpu):
+    gpu.set("fake_parameters", 3)
+    return gpu
 
 
 class LikeCupy:

@@ -18,24 +18,10 @@ from naiad.backends.nvidia.launcher import attributes
 from naiad.backends.nvidia.libcuda import CudaError
 from naiad.tools.tensor_descriptor import TensorDescriptor
 
-from .fake_gpu import STREAM, FakeGPU, build
+from .fake_gpu import STREAM
 
 torch = pytest.importorskip("torch", reason="torch's tensors are arguments here")
 pytestmark = pytest.mark.skipif(not has_native_launcher(), reason="no native launcher on this platform")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("cuda"))
-
-
-@pytest.fixture
-def gpu(library, monkeypatch):
-    made = FakeGPU(library)
-    made.install(monkeypatch)
-    made.move(0)
-    yield made
-    made.forget()
 
 
 def make():

@@ -10,24 +10,13 @@ from naiad import knobs
 from naiad.backends.nvidia.entry import Entry, entry_of
 from naiad.compiler.compiler import IRSource
 
-from .fake_gpu import FakeGPU, build
-
 torch = pytest.importorskip("torch", reason="torch's tensors are arguments here")
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("cuda"))
-
-
 @pytest.fixture
-def gpu(library, monkeypatch, tmp_path):
-    made = FakeGPU(library)
-    made.install(monkeypatch)
-    made.move(0)
+def gpu(gpu, monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    yield made
-    made.forget()
+    return gpu
 
 
 def scaled():
