@@ -20,6 +20,17 @@ def placed(op: Operation, error: NotImplementedError) -> CompilationError:
     return CompilationError(str(error), place, explanation_of(error))
 
 
+def no_rule(op: Operation) -> CompilationError:
+    """Of an op that a backend cannot write."""
+    error = explain(
+        NotImplementedError(f"no lowering for {op.name}"),
+        expected="an op that this target has a rule for",
+        found=str(op),
+        advice="write the kernel without it, compile for another target, or add a rule (CONTRIBUTING.md says how)",
+    )
+    return placed(op, error)
+
+
 def tangled(what: str, layout: object) -> NotImplementedError:
     """Of `what`, which works along one dimension: the layout has a bit that counts along several."""
     return explain(

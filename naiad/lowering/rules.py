@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.ir import Block, Operation
 
-from naiad.lowering.mistakes import placed
+from naiad.lowering.mistakes import no_rule, placed
 
 Rule = Callable[[Operation, Any], Any]
 
@@ -39,13 +39,6 @@ class Rules(dict[str, Rule]):
         return merged
 
 
-class NoRule(NotImplementedError):
-    """An op that this backend cannot write."""
-
-    def __init__(self, op: Operation):
-        super().__init__(f"no lowering for {op.name}: {op}")
-
-
 def lower_block(block: Block, e: Any, rules: Rules) -> None:
     """Writes the ops of `block` in order; what a rule gives is bound to the op's results.
 
@@ -60,7 +53,7 @@ def lower_operations(operations: Iterable[Operation], e: Any, rules: Rules) -> N
     for op in operations:
         rule = rules.get(op.name)
         if rule is None:
-            raise placed(op, NoRule(op))
+            raise no_rule(op)
         if locations is not None:
             e.suffix = locations.suffix(op.location)
         try:

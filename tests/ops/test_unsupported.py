@@ -1,6 +1,7 @@
 """What the CPU cannot do is told at the kernel's line: what was expected, what was found, what to do. And what it can:
 atomics on single bits, which only IR has."""
 
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import naiad as triton
 import naiad.language as tl
 from naiad.backends.base import GPUTarget
+from naiad.backends.cpu.host import host
 from naiad.compiler import ASTSource
 from naiad.errors import CompilationError
 from naiad.language.extra import libdevice
@@ -67,6 +69,46 @@ def test_values_of_a_type_that_no_cpu_has(tmp_path):
         CompilationError, match=r"expected: a scalar or a vector of i1, i8(.|\n)*found: *i7(.|\n)*wider"
     ):
         compiled(tmp_path, text)
+
+
+LINE = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>"
+FOREIGN = {
+    "ttg.convert_layout": f"""%t = tt.make_range {{start = 0 : i32, end = 32 : i32}} : tensor<32xi32, {LINE}>
+    %u = ttg.convert_layout %t : tensor<32xi32, {LINE}> -> tensor<32xi32, {LINE}>""",
+    "ttg.async_commit_group": "%t = ttg.async_commit_group",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_op_of_another_target(tmp_path, name):
+    with pytest.raises(
+        CompilationError, match=rf"expected: an op that(.|\n)*{name}(.|\n)*to do: (.|\n)*no lowering for {name}"
+    ):
+        compiled(tmp_path, f"module {{ tt.func public @k(%p: !tt.ptr<f32>) {{\n {FOREIGN[name]}\n tt.return }} }}\n")
+
+
+def test_a_machine_without_code_generation(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    with pytest.raises(NotImplementedError, match="no CPU code generation for 'riscv64'; x86-64 and aarch64 are"):
+        host.__wrapped__()
+
+
+@triton.jit
+def comprehends(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 4))
+    [i for i in x]
+
+
+@triton.jit
+def asserts(x_ptr, n):
+    tl.static_assert(n > 0)
+
+
+def test_what_a_kernel_must_know_when_it_is_compiled():
+    with pytest.raises(CompilationError, match=r"found: (.|\n)*only tuple comprehensions are"):
+        comprehends[(1,)](np.zeros(4, np.float32))
+    with pytest.raises(CompilationError, match=r"to do: .*device_assert(.|\n)*could not be determined at compile"):
+        asserts[(1,)](np.zeros(4, np.float32), 5)
 
 
 @pytest.mark.parametrize("name, want", [

@@ -12,7 +12,7 @@ from naiad.backends.cpu.tiles.store import lower_stores, stored
 from naiad.backends.cpu.tiles.tiles import Tiles
 from naiad.ir import ttc
 from naiad.ir.base import segments, shape
-from naiad.lowering.mistakes import placed
+from naiad.lowering.mistakes import no_rule
 
 Rule = Callable[[Tiles, Operation], None]
 ROOTS: dict[str, Rule] = {}
@@ -48,13 +48,13 @@ def lower_op(tiles: Tiles, op: Operation) -> None:
     elif is_virtual(op):
         _scalar(tiles, op)
     else:
-        raise placed(op, NotImplementedError(f"the CPU backend has no rule for {op.name}"))
+        raise no_rule(op)
 
 
 def _virtual(tiles: Tiles, op: Operation) -> None:
     """Nothing, or the tile into memory where the plan wants it there: now, or by the first nest that computes it."""
     if not is_virtual(op):
-        raise placed(op, NotImplementedError(f"the CPU backend has no rule for {op.name}"))
+        raise no_rule(op)
     for result in op.results:
         if result in tiles.plan.stored:
             if (reader := _first_reader(tiles, op, result)) is not None:

@@ -17,7 +17,7 @@ from naiad.backends.cpu.tiles.plan import Plan
 from naiad.backends.cpu.tiles.writer import Writer
 from naiad.ir.base import element, shape
 from naiad.ir.registry import OPS
-from naiad.lowering.mistakes import placed
+from naiad.lowering.mistakes import no_rule
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def values_of(lanes: Lanes) -> tuple[SSAValue, ...]:
 def evaluate_elementwise(tiles: Tiles, op: Operation, result: int, index: Index, count: int) -> Lanes:
     """Any op whose result at an index follows from its operands at that index."""
     if op.name not in OPS or op.regions:
-        raise placed(op, NotImplementedError(f"the CPU backend has no rule for {op.name}"))
+        raise no_rule(op)
     operands = [tiles.at(o, index, count) for o in op.operands]
     tiles.w.location = op.location  # the operands have left theirs
     types = [element(r.type) for r in op.results]
