@@ -236,14 +236,14 @@ def test_an_architecture_that_no_backend_has(monkeypatch):
         naiad.jit(write_scalar.fn).warmup(np.float64, 3, grid=(1,))
 
 
-def test_a_dump_folder_that_cannot_be_written(monkeypatch):
+def test_a_dump_folder_that_cannot_be_written():
     import numpy as np
 
     from tests.runtime.kernels import write_scalar
 
-    monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
-    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
-    monkeypatch.setenv("TRITON_DUMP_DIR", "/dev/null/dump")
     compiled_nowhere_yet = naiad.jit(write_scalar.fn)
-    with pytest.raises(RuntimeError, match="TRITON_DUMP_DIR cannot be written"):
-        compiled_nowhere_yet.warmup(np.int16, 3, grid=(1,))
+    with knobs.compilation.scope(), knobs.cache.scope():  # assigned, since what other tests assigned hides variables
+        knobs.compilation.dump_ir = knobs.compilation.always_compile = True
+        knobs.cache.dump_dir = "/dev/null/dump"
+        with pytest.raises(RuntimeError, match="TRITON_DUMP_DIR cannot be written"):
+            compiled_nowhere_yet.warmup(np.int16, 3, grid=(1,))
